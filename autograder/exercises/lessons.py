@@ -17,6 +17,9 @@ LESSONS: tuple[str, ...] = (
     "aot_autograd",
     "inductor",
     "backends",
+    "custom_operators",
+    "triton_kernels",
+    "attention",
 )
 """The packages with exercises; a lesson's index here is its number and the number of its notebook."""
 

@@ -174,5 +174,27 @@ from course_lib.graph import draw
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.show import Table, format_bytes
 """,
+    "custom_operators": "",
+    "triton_kernels": "",
+    "attention": """\
+import math
+import warnings
+from functools import partial
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from torch.profiler import profile
+from course_lib.graph import cost, saved_for_backward
+from course_lib.graph.generated_code import lowered
+from course_lib.models import TransformerConfig, TransformerLayer
+from course_lib.models.transformer import attention_probabilities, scaled_dot_product
+from course_lib.profiling import profile_operators
+from course_lib.profiling.heat_maps import block_map, heat_map
+from course_lib.profiling.plots import plot_lines
+from course_lib.show import Table, format_bytes, format_us
+from course_lib.timing import time_callable
+""",
 }
 """By the lesson's package; the lines stand in the set-up cell of its notebook."""

@@ -30,7 +30,7 @@ from autograder.host.session import AnswerFailedError
 from autograder.protocol import Json
 from autograder.protocol.requests.answers import AskMember, CallFunction, Capture, How
 
-MAX_NODES = 600
+MAX_NODES = 1_500  # a loop over tiles is written out
 Tensors = Sequence[torch.Tensor]
 
 

@@ -54,6 +54,10 @@ class Cost:
     launches: int
     bytes_read: int
     bytes_written: int
+    flops: int
+    """Floating-point operations of matrix products, convolutions and attention."""
+    peak_bytes: int
+    """The peak of the memory that the graph allocates, its results included."""
 
 
 @dataclass(frozen=True)

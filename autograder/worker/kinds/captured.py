@@ -133,7 +133,10 @@ def _by_dispatch(
     """Return a graph of the ATen operators that run when the function is called once, including writes and views."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    return make_fx(function, tracing_mode="symbolic" if any(dynamic) else "real")(*inputs)
+    def of_inputs_only(*given: torch.Tensor) -> Any:
+        return function(*given)  # `make_fx` would take a default for one more input
+
+    return make_fx(of_inputs_only, tracing_mode="symbolic" if any(dynamic) else "real")(*inputs)
 
 
 def _first(error: Exception) -> str:

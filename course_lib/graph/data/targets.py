@@ -182,7 +182,7 @@ _NAMES = """
     max.dim max.other max_pool2d_with_indices.default max_pool2d_with_indices_backward.default
     max_pool3d_with_indices.default maximum.default mean.default mean.dim min.default min.dim min.other
     minimum.default mish.default mm.default movedim.int mse_loss.default mul.Scalar mul.Tensor mul_.Scalar
-    mul_.Tensor mv.default narrow.default native_dropout.default native_group_norm.default
+    mul_.Tensor mv.default nan_to_num.default narrow.default native_dropout.default native_group_norm.default
     native_group_norm_backward.default native_layer_norm.default native_layer_norm_backward.default ne.Scalar
     ne.Tensor neg.default neg_.default negative.default new_full.default new_ones.default new_zeros.default
     nonzero.default norm.ScalarOpt_dim numpy_T.default ones.default ones_like.default outer.default pad.default

@@ -38,3 +38,8 @@ Gets full marks: each answer cell is that of the notebook with solutions, in the
 # %% solution 10_minimal_backend = 8
 # %% solution 10_partition_without_cycles = 18
 # %% solution 10_support_predicate = 8
+# %% solution 13_choose_attention = 8
+# %% solution 13_online_softmax = 12
+# %% solution 13_predict_backend = 6
+# %% solution 13_score_mods = 10
+# %% solution 13_tiled_attention = 14

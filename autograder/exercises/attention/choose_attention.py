@@ -1,0 +1,138 @@
+"""Exercise 13.5: choose the cheapest variant of attention that computes what is needed, on the device that is there."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from autograder.exercises.questions import kept
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.misconceptions import named_mistake
+from autograder.host.kinds.value import ValueAnswer
+
+VARIANTS = ("sdpa", "mask", "flex", "tiles", "dense", "none")
+Need = dict[str, Any]
+Drawn = Callable[[Draw], Need]
+
+known = kept(__name__, "known")
+bytes_of = kept(__name__, "bytes_of")
+
+
+def needed(**values: Any) -> Drawn:
+    """Return a function that draws a need with these entries; memory is plenty if they do not say otherwise."""
+
+    def drawn(draw: Draw) -> Need:
+        need: Need = {
+            "device": draw.choice(("cpu", "cuda")),
+            "trains": draw.chance(0.5),
+            "batch": draw.integer(2, 16),
+            "heads": draw.choice((2, 4, 12)),
+            "length": draw.integer(64, 4096),
+            "pattern": "all",
+            "scores": "plain",
+            "dropout": 0.0,
+            "shares": False,
+            "free": 1 << 50,
+            **values,
+        }
+        if need["pattern"] == "documents":
+            need["documents"] = _documents(draw, need["length"])
+        return need
+
+    return drawn
+
+
+def _documents(draw: Draw, length: int) -> list[int]:
+    first = draw.integer(1, length - 2)
+    second = draw.integer(1, length - first - 1)
+    return [first, second, length - first - second]
+
+
+def with_room(variant: str, missing: int, **values: Any) -> Drawn:
+    """Return a function that draws a need with just the memory that a variant takes, less some bytes."""
+
+    def drawn(draw: Draw) -> Need:
+        need = needed(**values)(draw)
+        return {**need, "free": bytes_of(need)[variant] - missing}
+
+    return drawn
+
+
+TRAINS = {"device": "cpu", "trains": True}
+PATTERNS = (
+    needed(),
+    needed(pattern="causal"),
+    needed(pattern="documents", device="cuda", trains=True),
+    needed(pattern="documents", trains=False),
+    needed(pattern="documents", **TRAINS),
+)
+SCORES = (
+    needed(scores="alibi", device="cuda", trains=True),
+    needed(scores="alibi", trains=False, pattern="causal"),
+    needed(scores="alibi", **TRAINS),
+    needed(scores="soft cap", **TRAINS),
+    needed(scores="soft cap", trains=False),
+)
+EXTRAS = (
+    needed(dropout=0.1, device="cpu"),
+    needed(dropout=0.1, device="cuda"),
+    needed(dropout=0.1, device="cuda", pattern="documents"),
+    needed(dropout=0.1, device="cuda", scores="soft cap"),
+    needed(shares=True),
+)
+MEMORY = (
+    with_room("mask", 0, pattern="documents", **TRAINS),
+    with_room("mask", 1, pattern="documents", **TRAINS),
+    with_room("dense", 0, shares=True),
+    with_room("dense", 1, shares=True),
+)
+
+
+def chooses(*needs: Drawn) -> Callable[[ValueAnswer, Draw], None]:
+    """Return a check that the right variant is chosen for every need, asked in random order."""
+
+    def run(answer: ValueAnswer, draw: Draw) -> None:
+        for drawn in draw.sample(needs, len(needs)):
+            _require_chosen(answer, drawn(draw))
+
+    return run
+
+
+def _require_chosen(answer: ValueAnswer, need: Need) -> None:
+    found, about = answer.ask(need), known(need)
+    if type(found) is not str or found not in VARIANTS:
+        raise CheckFailedError(f"choose returned {repr(found)[:80]}; expected one of {', '.join(VARIANTS)}.")
+    if found != about["right"]:
+        why = named_mistake(found, about["wrong"]) or about["why"].get(found, "")
+        raise CheckFailedError(f"{_told(need)}: chose {found!r}; expected {about['right']!r}. {why}".strip())
+
+
+def _told(need: Mapping[str, Any]) -> str:
+    """Return a need in a few words."""
+    told = [f"On {need['device']}", "with gradients" if need["trains"] else "without gradients"]
+    told.append(f"batch {need['batch']}, {need['heads']} heads, length {need['length']}, pattern {need['pattern']}")
+    told += [f"scores {need['scores']}"] * (need["scores"] != "plain")
+    told += [f"dropout {need['dropout']}"] * bool(need["dropout"]) + ["probabilities wanted"] * need["shares"]
+    return ", ".join([*told, f"{need['free']:,} bytes free"])
+
+
+EXERCISE = Exercise(
+    title="Choose a variant of attention",
+    kind=Kind.VALUE,
+    entry_point="choose",
+    points=8,
+    wall_s=20,
+    hints=(
+        "Make a table in code: for each variant whether it can do what is needed, how many scores it computes, and how "
+        "many bytes it takes.",
+        "Strike out what cannot: no fused kernel gives probabilities, only sdpa and mask drop, and they "
+        "are fused on CUDA only; flex gives no gradients on a CPU. Then strike out what does not fit.",
+        "min over the fused ones that are left, by (scores, bytes, place in the list); without one of them tiles, then "
+        "dense, then none.",
+    ),
+    checks=(
+        Check("patterns", "patterns", 1.2, chooses(*PATTERNS)),
+        Check("modified scores", "scores", 1.2, chooses(*SCORES)),
+        Check("dropout and probabilities", "dropout", 1.2, chooses(*EXTRAS)),
+        Check("memory that just fits, and memory that does not", "memory", 1.2, chooses(*MEMORY)),
+    ),
+)

@@ -1,0 +1,241 @@
+"""Exercise 13.4: score_mods and mask_mods of FlexAttention, and what their block masks hold.
+
+A score_mod computes one score from a score and four indices. The host captures it on indices that broadcast, so its
+graph computes all scores at once, and compares with dense tensors. Numbers of blocks are compared with PyTorch's own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.exercises.questions import kept
+from autograder.host import comparison
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.captured import CapturedAnswer, outside, require_inputs
+from autograder.host.kinds.differences import contrasted
+from autograder.host.kinds.misconceptions import named_mistake
+from autograder.host.point_shares import share_among
+from autograder.host.session import AnswerFailedError
+
+POINTWISE = (
+    "add sub rsub mul div neg abs tanh exp log sqrt pow clamp minimum maximum where masked_fill eq ne lt le gt ge "
+    "logical_and logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_not bitwise_xor __and__ __or__ "
+    "floor_divide remainder reciprocal sigmoid expm1 square clamp_min clamp_max"
+)
+INDEXING = "index select gather unsqueeze expand view reshape squeeze alias detach to _to_copy clone"
+CONSTANTS = "lift_fresh_copy scalar_tensor full zeros_like ones_like full_like ones zeros"
+ALLOWED = frozenset(f"torch.ops.aten.{name}" for name in f"{POINTWISE} {INDEXING} {CONSTANTS}".split())
+
+counted = kept(__name__, "counted")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of scores: (batch, heads, queries, keys)."""
+
+    batch: int
+    heads: int
+    queries: int
+    keys: int
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Return the shape of the scores."""
+        return self.batch, self.heads, self.queries, self.keys
+
+    def indices(self) -> list[Tensor]:
+        """Return the numbers of batch, head, query and key, each along its own dimension."""
+        return [torch.arange(n).view([-1 if d == at else 1 for d in range(4)]) for at, n in enumerate(self.shape)]
+
+
+Wrong = tuple[Callable[..., Tensor], str]
+
+
+@dataclass(frozen=True)
+class Modification:
+    """A function of the answer: what it gets before score and indices, its dense formula, and known mistakes."""
+
+    draws: Callable[[Draw, Sizes], Tensor]
+    dense: Callable[..., Tensor]  # parameter, score, batch, head, query, key
+    known: Sequence[Wrong]
+    masks: bool = False  # it takes no score, and tells what is kept
+
+
+def documents_of(draw: Draw, sizes: Sizes) -> Tensor:
+    """Return the number of each token's document: (batch, tokens), the documents of a row one after the other."""
+    length = max(sizes.queries, sizes.keys)
+    ends = (draw.keep(sizes.batch, length, probability=0.3)).long()
+    return ends.cumsum(1)
+
+
+MODIFICATIONS = {
+    "alibi": Modification(
+        lambda draw, sizes: 2.0 ** -(torch.arange(sizes.heads) + 1.0) + draw.normal(sizes.heads).abs(),
+        lambda slopes, score, b, h, q, k: score - slopes[h] * (q - k).abs(),
+        (
+            (lambda slopes, score, b, h, q, k: score + slopes[h] * (q - k).abs(),
+             "Far keys are favoured: the distance is taken away from the score."),
+            (lambda slopes, score, b, h, q, k: score + slopes[h] * (k - q),
+             "Keys after the query are favoured. Take the distance as it is in both directions, by abs."),
+            (lambda slopes, score, b, h, q, k: score - slopes[0] * (q - k).abs(),
+             "All heads have the slope of head 0; look it up by the number of the head."),
+            (lambda slopes, score, b, h, q, k: score - (q - k).abs(),
+             "The slope is missing; each head has its own."),
+            (lambda slopes, score, b, h, q, k: score * slopes[h] - (q - k).abs(),
+             "The slope multiplies the score; it belongs to the distance."),
+        ),
+    ),
+    "soft_cap": Modification(
+        lambda draw, sizes: torch.tensor(draw.choice((5.0, 7.5, 12.0))),
+        lambda cap, score, b, h, q, k: cap * torch.tanh(score / cap),
+        (
+            (lambda cap, score, b, h, q, k: torch.tanh(score / cap),
+             "The cap is missing outside: tanh lies between -1 and 1, the result between -cap and cap."),
+            (lambda cap, score, b, h, q, k: cap * torch.tanh(score),
+             "Small scores are changed: divide by the cap inside, so that near 0 the score stays as it is."),
+            (lambda cap, score, b, h, q, k: score.clamp(-cap, cap),
+             "This is a hard cap, whose gradient is 0 beyond it; a soft one uses tanh."),
+        ),
+    ),
+    "documents": Modification(
+        documents_of,
+        lambda ids, b, h, q, k: (ids[b, q] == ids[b, k]) & (k <= q),
+        (
+            (lambda ids, b, h, q, k: (ids[b, q] == ids[b, k]).expand(b.shape[0], 1, q.shape[2], k.shape[3]),
+             "Keys after the query are kept; within a document, a token sees itself and those before it."),
+            (lambda ids, b, h, q, k: (k <= q), "Documents see each other: compare the numbers of both tokens."),
+            (lambda ids, b, h, q, k: (ids[0, q] == ids[0, k]) & (k <= q),
+             "Every row has the documents of row 0; look them up by the number of the batch."),
+            (lambda ids, b, h, q, k: (ids[b, q] == ids[b, k]) & (k < q),
+             "A token does not see itself; then a document's first token sees nothing at all."),
+            (lambda ids, b, h, q, k: (ids[b, q] == ids[b, k]) & (k >= q),
+             "The order is the wrong way round: a token sees keys before it."),
+            (lambda ids, b, h, q, k: ~((ids[b, q] == ids[b, k]) & (k <= q)),
+             "The mask is upside down: a mask_mod is True where a score is kept."),
+        ),
+        masks=True,
+    ),
+}  # fmt: skip
+
+
+def modifies(
+    name: str, *several: Sizes, scale: float = 3.0, dtype: torch.dtype = torch.float32
+) -> Callable[[CapturedAnswer, Draw], None]:
+    """Return a check that a function of the answer changes, or masks, all scores as its formula does."""
+
+    def run(answer: CapturedAnswer, draw: Draw) -> None:
+        for sizes in several:
+            _require_modified(answer, name, sizes, draw, scale, dtype)
+
+    return run
+
+
+def _require_modified(
+    answer: CapturedAnswer, name: str, sizes: Sizes, draw: Draw, scale: float, dtype: torch.dtype
+) -> None:
+    modification = MODIFICATIONS[name]
+    parameter = modification.draws(draw, sizes)
+    parameter = parameter.to(dtype) if parameter.is_floating_point() else parameter
+    score = [] if modification.masks else [draw.normal(*sizes.shape, dtype=dtype, scale=scale)]
+    inputs = [parameter, *score, *sizes.indices()]
+    artifact = answer.capture(inputs, member=name, how="dispatch")
+    require_inputs(artifact, len(inputs), f"`{name}`: ")
+    if other := outside(artifact, ALLOWED):
+        raise CheckFailedError(
+            f"`{name}`: the graph calls {other[0].removeprefix('torch.ops.')}. A score_mod computes one score from one "
+            "score: arithmetic, comparisons, torch.where, and tensors that are indexed."
+        )
+    try:
+        (found, *more) = answer.run(artifact, inputs).outputs
+    except AnswerFailedError as error:
+        raise CheckFailedError(f"`{name}`: the captured graph does not run: {error.message[:300]}") from None
+    if more:
+        raise CheckFailedError(f"`{name}` returned {1 + len(more)} tensors; expected one.")
+    _require_equal(found, name, inputs, sizes)
+
+
+def _require_equal(found: Tensor, name: str, inputs: Sequence[Tensor], sizes: Sizes) -> None:
+    modification = MODIFICATIONS[name]
+    eager = modification.dense(*inputs)
+    exact = modification.dense(*(i.double() if i.is_floating_point() else i for i in inputs))
+    told = f"`{name}` for scores of shape {list(sizes.shape)}: "
+    eager, exact = (each.expand(sizes.shape) for each in (eager, exact))
+    if found.dim() == len(sizes.shape) and all(
+        mine in (1, n) for mine, n in zip(found.shape, sizes.shape, strict=True)
+    ):
+        found = found.expand(sizes.shape)  # a mask may be the same for all heads
+    try:
+        comparison.require_close(found, exact, eager, f"{told}the result")
+    except CheckFailedError as error:
+        for formula, says in modification.known:
+            wrong = formula(*inputs).expand(eager.shape)
+            if wrong.dtype == found.dtype and wrong.shape == found.shape and torch.allclose(found, wrong, rtol=1e-2):
+                raise CheckFailedError(f"{told}{says}") from None
+        raise error from None
+
+
+Question = Mapping[str, Any]
+
+
+def question(draw: Draw, kind: str, *, whole: bool = True) -> dict[str, Any]:
+    """Return a question about a block mask: its kind, the length, and the size of a block.
+
+    With `whole`, the block divides the length.
+    """
+    block, blocks = draw.choice((4, 8, 16)), draw.integer(3, 9)
+    length = block * blocks - (0 if whole else draw.integer(1, block - 1))
+    asked: dict[str, Any] = {"mask": kind, "length": length, "block": block}
+    if kind == "window":  # one more or one less changes a block
+        asked["window"] = block * draw.integer(1, blocks - 2) + draw.choice((-1, 1))
+    if kind == "documents":
+        parts, left = [], length
+        while left:
+            parts.append(min(left, draw.integer(1, max(2, length // 3))))
+            left -= parts[-1]
+        asked["documents"] = parts
+    return asked
+
+
+def blocks_right(*kinds: str, whole: bool = True, rounds: int = 3) -> Callable[[CapturedAnswer, Draw], None]:
+    """Return a check that the blocks of masks of these kinds are counted."""
+
+    def run(answer: CapturedAnswer, draw: Draw) -> None:
+        asked = [question(draw, kind, whole=whole) for kind in kinds for _ in range(rounds)]
+        share_among(asked, lambda each: _require_counted(answer, each), noun="masks", together=True)
+
+    return run
+
+
+def _require_counted(answer: CapturedAnswer, asked: Question) -> None:
+    found, about = answer.ask(dict(asked), member="blocks"), counted(dict(asked))
+    if found != about["right"] or type(found) is not dict:
+        why = named_mistake(found, about["wrong"])
+        raise CheckFailedError(f"`blocks` of {dict(asked)}: {contrasted(found, about['right'])}. {why}".strip())
+
+
+EXERCISE = Exercise(
+    title="Modify and mask scores",
+    kind=Kind.CAPTURED,
+    entry_point="modifications",
+    points=10,
+    wall_s=60,
+    refused=("torch/nn/attention/flex_attention.py",),
+    hints=(
+        "Write what happens to one score, with its four numbers. slopes[head] is that head's slope, ids[batch, query] "
+        "the document of the query's token.",
+        "ALiBi takes slope times distance away; a soft cap is a scaled tanh; a mask_mod returns a comparison, and two "
+        "conditions are joined by &. For blocks, ask of each pair of blocks whether all, some or none of it is kept.",
+        "A mask of length by length from arange, cut by .split(block, 0) and .split(block, 1): all() is full, any() "
+        "without all() is partial. A last block that is cut off counts as partial where something of it is kept.",
+    ),
+    checks=(
+        Check("`alibi`", "alibi", 1.6, modifies("alibi", Sizes(2, 3, 5, 7))),
+        Check("`soft_cap`", "soft cap", 1.2, modifies("soft_cap", Sizes(2, 2, 4, 4), scale=8.0)),
+        Check("`documents`", "documents", 1.6, modifies("documents", Sizes(3, 1, 8, 8))),
+        Check("`blocks` of causal masks", "blocks", 1.6, blocks_right("causal")),
+    ),
+)

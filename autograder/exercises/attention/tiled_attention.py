@@ -1,0 +1,365 @@
+"""Exercise 13.3: attention in tiles, with the logarithm of each denominator kept for the backward pass.
+
+The host captures four functions at fixed sizes, where a loop over tiles becomes one long graph. It runs the graphs in
+a clean worker, and counts there how much memory is alive at once and how many products of tiles are computed.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.host import comparison
+from autograder.host.artifacts import Artifact
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.callable import Reply
+from autograder.host.kinds.captured import CapturedAnswer, outside
+from autograder.host.session import AnswerFailedError
+
+TILE = 32  # queries and keys of a tile
+HEADS, WIDTH = 2, 8
+OUTPUTS_ALIVE = 3  # tensors of the size of all results that a tight program may hold at once
+TILES_ALIVE = 6  # tensors of the size of a tile of scores that a tight program may hold at once
+WHOLE_SHARE = 0.5  # of a matrix of all scores; a program that allocates more is not tiled
+PRODUCTS = {"forward": 2, "backward": 5}  # products of matrices for each tile
+MARGIN = 1.2  # of the products; a column of ones beside the values is allowed, a sixth product is not
+
+ARITHMETIC = "add sub rsub mul div neg reciprocal square pow sqrt exp exp2 log log2 log1p expm1 maximum logaddexp clamp"
+REDUCTIONS = "sum amax max mean logsumexp mm bmm matmul addmm baddbmm einsum"
+MASKS = "arange where masked_fill eq ne lt le gt ge logical_and logical_or logical_not bitwise_and bitwise_or tril triu"
+CHECKED = "bitwise_not isinf isnan nan_to_num abs clamp_min clamp_max fill scalar_tensor lift_fresh_copy minimum"
+FORM = (
+    "slice select narrow split split_with_sizes chunk unbind cat stack pad constant_pad_nd unsqueeze squeeze expand "
+    "view reshape _unsafe_view transpose t permute to _to_copy clone contiguous alias detach zeros ones full "
+    "zeros_like ones_like full_like new_zeros new_full new_ones slice_scatter copy zero flip lift_fresh"
+)
+ALLOWED = frozenset(
+    f"torch.ops.aten.{name}{ending}"
+    for name in f"{ARITHMETIC} {REDUCTIONS} {MASKS} {CHECKED} {FORM}".split()
+    for ending in ("", "_")  # in place, too
+) | {"operator.getitem"}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of one call."""
+
+    queries: int
+    keys: int
+    causal: bool = False
+
+    @property
+    def whole(self) -> int:
+        """Return the number of all scores."""
+        return HEADS * self.queries * self.keys
+
+    @property
+    def tiles(self) -> int:
+        """Return the number of tiles that hold a score that counts."""
+        rows, columns = math.ceil(self.queries / TILE), math.ceil(self.keys / TILE)
+        return rows * (rows + 1) // 2 if self.causal else rows * columns
+
+    @property
+    def told(self) -> str:
+        """Return the end of a sentence about a call with these sizes."""
+        return f"for {self.queries} queries and {self.keys} keys{', causal' * self.causal}"
+
+    def member(self, name: str) -> str:
+        """Return the name of the function in the answer."""
+        return f"causal_{name}" if self.causal else name
+
+    def inputs(self, draw: Draw, dtype: torch.dtype = torch.float32) -> list[Tensor]:
+        """Return a random query, key and value."""
+        lengths = (self.queries, self.keys, self.keys)
+        return [draw.normal(HEADS, length, WIDTH, dtype=dtype, scale=1.5) for length in lengths]
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor, *, causal: bool, scale: float = 1.0) -> tuple[Tensor, Tensor]:
+    """Return the result of attention, and the logarithm of each row's denominator; `scale` is for known mistakes."""
+    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1]) * scale
+    if causal:
+        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(hidden, -torch.inf)
+    return torch.softmax(scores, -1) @ value, torch.logsumexp(scores, -1)
+
+
+def gradients(grad: Tensor, *inputs: Tensor, causal: bool) -> Sequence[Tensor]:
+    """Return autograd's gradients by query, key and value."""
+    leaves = [each.detach().clone().requires_grad_() for each in inputs]
+    return torch.autograd.grad(attention(*leaves, causal=causal)[0], leaves, grad)
+
+
+NAMES = {
+    "forward": ("the output", "the logarithm of the denominators"),
+    "backward": ("the gradient by query", "the gradient by key", "the gradient by value"),
+}
+
+
+def run_graph(answer: CapturedAnswer, name: str, sizes: Sizes, inputs: Sequence[Tensor]) -> Reply:
+    """Return the results of a captured function with their cost; check its operators and that it works in tiles."""
+    member = sizes.member(name)
+    artifact = answer.capture(inputs, member=member, how="dispatch")
+    told = f"`{member}` {sizes.told}: "
+    _require_plain(artifact, len(inputs), told)
+    try:
+        reply = answer.run(artifact, inputs, count=True)
+    except AnswerFailedError as error:
+        raise CheckFailedError(f"{told}the captured graph does not run: {error.message[:300]}") from None
+    if reply.mutated:
+        raise CheckFailedError(f"{told}the captured graph writes into its input number {reply.mutated[0]}.")
+    names = NAMES[name]
+    if len(reply.outputs) != len(names):
+        raise CheckFailedError(f"{told}got {len(reply.outputs)} tensors; expected {len(names)}: {', '.join(names)}.")
+    _require_tiles(reply, sizes, told)
+    return reply
+
+
+def _require_plain(artifact: Artifact, inputs: int, told: str) -> None:
+    if artifact.inputs != inputs:
+        raise CheckFailedError(f"{told}the captured graph takes {artifact.inputs} inputs; expected {inputs}.")
+    if other := outside(artifact, ALLOWED):
+        name = other[0].removeprefix("torch.ops.")
+        raise CheckFailedError(
+            f"{told}the graph calls {name}. Write tiles with products, exponentials, sums and maxima; torch.zeros and "
+            "torch.cat make the results."
+        )
+
+
+def _require_tiles(reply: Reply, sizes: Sizes, told: str) -> None:
+    """Raise `CheckFailedError` if a program allocates about as much as a matrix of all scores."""
+    size = reply.outputs[0].element_size()
+    results = sum(output.numel() for output in reply.outputs)
+    most = size * (int(WHOLE_SHARE * sizes.whole) + (OUTPUTS_ALIVE + 1) * results)
+    if reply.counted.peak_bytes > most:
+        raise CheckFailedError(
+            f"{told}up to {reply.counted.peak_bytes:,} bytes are alive at once, and all scores together are "
+            f"{size * sizes.whole:,}. Compute the scores in tiles of {TILE} queries and {TILE} keys, and keep none."
+        )
+
+
+def require_forward(answer: CapturedAnswer, sizes: Sizes, inputs: Sequence[Tensor], numbers: Sequence[int]) -> Reply:
+    """Raise `CheckFailedError` unless outputs `numbers` of a forward graph are right; return its reply."""
+    reply = run_graph(answer, "forward", sizes, inputs)
+    eager = attention(*inputs, causal=sizes.causal)
+    exact = attention(*(i.double() for i in inputs), causal=sizes.causal)
+    for number in numbers:
+        name = f"{sizes.member('forward')}: {NAMES['forward'][number]}"
+        try:
+            comparison.require_close(reply.outputs[number], exact[number], eager[number], name, f" {sizes.told}")
+        except CheckFailedError as error:
+            known = KNOWN_FORWARD[number]
+            raise CheckFailedError(
+                _explained(reply.outputs[number], known, inputs, sizes, name) or str(error)
+            ) from None
+    return reply
+
+
+def require_backward(
+    answer: CapturedAnswer, sizes: Sizes, inputs: Sequence[Tensor], numbers: Sequence[int], draw: Draw
+) -> Reply:
+    """Raise `CheckFailedError` unless outputs `numbers` of a backward graph are autograd's; return its reply."""
+    output, lse = attention(*inputs, causal=sizes.causal)
+    grad = draw.normal(*output.shape, dtype=output.dtype)
+    reply = run_graph(answer, "backward", sizes, [grad, *inputs, output, lse])
+    eager = gradients(grad, *inputs, causal=sizes.causal)
+    exact = gradients(grad.double(), *(i.double() for i in inputs), causal=sizes.causal)
+    for number in numbers:
+        name = f"{sizes.member('backward')}: {NAMES['backward'][number]}"
+        try:
+            comparison.require_close(reply.outputs[number], exact[number], eager[number], name, f" {sizes.told}")
+        except CheckFailedError as error:
+            known = [
+                (lambda *args, f=f, n=number, **options: f(grad, *args, **options)[n], s) for f, s in KNOWN_BACKWARD
+            ]
+            raise CheckFailedError(
+                _explained(reply.outputs[number], known, inputs, sizes, name) or str(error)
+            ) from None
+    return reply
+
+
+Known = Sequence[tuple[Callable[..., Tensor], str]]
+
+
+def _explained(found: Tensor, known: Known, inputs: Sequence[Tensor], sizes: Sizes, name: str) -> str:
+    for formula, says in known:
+        wrong: Any = formula(*inputs, causal=sizes.causal)
+        if wrong.shape == found.shape and torch.allclose(found, wrong, rtol=1e-3, atol=1e-4):
+            return f"{name} {sizes.told}: {says}"
+    return ""
+
+
+def _first_keys(query: Tensor, key: Tensor, value: Tensor, *, causal: bool) -> tuple[Tensor, Tensor]:
+    return attention(query, key[:, :TILE], value[:, :TILE], causal=False)
+
+
+def _one_later(query: Tensor, key: Tensor, value: Tensor, *, causal: bool) -> tuple[Tensor, Tensor]:
+    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
+    hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(2)
+    scores = scores.masked_fill(hidden, -torch.inf) if causal else scores
+    return torch.softmax(scores, -1) @ value, torch.logsumexp(scores, -1)
+
+
+def _largest(query: Tensor, key: Tensor, *, causal: bool) -> Tensor:
+    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
+    hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+    return (scores.masked_fill(hidden, -torch.inf) if causal else scores).amax(-1)
+
+
+def _both(number: int) -> list[tuple[Callable[..., Tensor], str]]:
+    """Return the known mistakes of one of the two results of forward."""
+    return [
+        (lambda q, k, v, causal: attention(q, k, v, causal=causal, scale=q.shape[-1] ** 0.5)[number],
+         "the scores are not scaled; divide them by the root of the head size."),
+        (lambda q, k, v, causal: attention(q, k, v, causal=causal, scale=q.shape[-1] ** -0.5)[number],
+         "the scores are scaled twice."),
+        (lambda q, k, v, causal: attention(q, k, v, causal=not causal)[number] if q.shape == k.shape else q,
+         "the causal mask is missing, or there where it should not be."),
+        (lambda *args, causal: _one_later(*args, causal=causal)[number],
+         "each query sees one key too many; query i sees keys 0 to i."),
+        (lambda *args, causal: _first_keys(*args, causal=causal)[number],
+         "only the first tile of keys is in the result."),
+    ]  # fmt: skip
+
+
+KNOWN_FORWARD: Sequence[Known] = (
+    [
+        *_both(0),
+        (
+            lambda q, k, v, causal: attention(q, k, v, causal=causal)[0] * _denominator(q, k, v, causal=causal),
+            "the weighted sums were not divided by the denominators.",
+        ),
+    ],
+    [
+        *_both(1),
+        (lambda q, k, v, causal: _largest(q, k, causal=causal), "this is the largest score of each row; add the "
+         "logarithm of the denominator to it."),
+        (lambda q, k, v, causal: _denominator(q, k, v, causal=causal)[..., 0].log(), "this is the logarithm of the "
+         "denominator under the largest score; add that score to it."),
+        (lambda q, k, v, causal: _denominator(q, k, v, causal=causal)[..., 0], "this is the denominator under the "
+         "largest score; take its logarithm and add that score."),
+        (lambda q, k, v, causal: attention(q, k, v, causal=causal)[1] / math.log(2), "this is a logarithm to base 2; "
+         "expected is the natural one."),
+    ],
+)  # fmt: skip
+
+
+def _denominator(query: Tensor, key: Tensor, value: Tensor, *, causal: bool) -> Tensor:
+    lse = attention(query, key, value, causal=causal)[1]
+    return torch.exp(lse - _largest(query, key, causal=causal))[..., None]
+
+
+def _constant_denominators(grad: Tensor, *inputs: Tensor, causal: bool) -> Sequence[Tensor]:
+    """Return the gradients that leave out how the denominators change."""
+    query, key, value = leaves = [each.detach().clone().requires_grad_() for each in inputs]
+    lse = attention(*inputs, causal=causal)[1]
+    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
+    if causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+    return torch.autograd.grad(torch.exp(scores - lse[..., None]) @ value, leaves, grad)
+
+
+def _unscaled(grad: Tensor, *inputs: Tensor, causal: bool) -> Sequence[Tensor]:
+    by_query, by_key, by_value = gradients(grad, *inputs, causal=causal)
+    root = math.sqrt(inputs[0].shape[-1])
+    return by_query * root, by_key * root, by_value
+
+
+KNOWN_BACKWARD: Sequence[tuple[Callable[..., Sequence[Tensor]], str]] = (
+    (
+        _constant_denominators,
+        "the denominators were taken as constants. They depend on every score of the row: take the row's sum of "
+        "grad * output away before you multiply by the probabilities.",
+    ),
+    (_unscaled, "the scale is missing: the scores were divided by the root of the head size, and so are gradients."),
+    (
+        lambda grad, *inputs, causal: gradients(grad, *inputs, causal=not causal),
+        "the causal mask is missing, or there where it should not be: a masked score gets no gradient.",
+    ),
+)
+
+
+def forward_right(numbers: Sequence[int], *several: Sizes) -> Callable[[CapturedAnswer, Draw], None]:
+    """Return a check that these results of forward are right in all sizes."""
+
+    def run(answer: CapturedAnswer, draw: Draw) -> None:
+        for sizes in several:
+            require_forward(answer, sizes, sizes.inputs(draw), numbers)
+
+    return run
+
+
+def backward_right(*several: Sizes, dtype: torch.dtype = torch.float32) -> Callable[[CapturedAnswer, Draw], None]:
+    """Return a check that all three gradients are right in all sizes."""
+
+    def run(answer: CapturedAnswer, draw: Draw) -> None:
+        for sizes in several:
+            require_backward(answer, sizes, sizes.inputs(draw, dtype), range(3), draw)
+
+    return run
+
+
+def require_products(name: str, sizes: Sizes, reply: Reply) -> None:
+    """Raise `CheckFailedError` if a graph multiplies more than the tiles that count."""
+    one, enough = HEADS * 2 * TILE * TILE * WIDTH, PRODUCTS[name] * sizes.tiles
+    if reply.counted.flops >= MARGIN * enough * one:
+        raise CheckFailedError(
+            f"`{sizes.member(name)}` {sizes.told} computes {reply.counted.flops // one} products of a tile; "
+            f"{enough} are enough, {PRODUCTS[name]} for each of {sizes.tiles} tiles. {_why(name, sizes)}"
+        )
+
+
+def _why(name: str, sizes: Sizes) -> str:
+    again = "Each tile's scores are computed once"
+    if name == "backward":
+        again += ", and its probabilities follow from them and the kept logarithm"
+    skip = " A tile whose keys all come after its queries is masked as a whole: skip it." if sizes.causal else ""
+    return f"{again}.{skip}"
+
+
+def tight(answer: CapturedAnswer, draw: Draw) -> None:
+    """Check that memory does not grow with the number of keys: one tile of queries, many tiles of keys."""
+    sizes = Sizes(TILE, 6 * TILE)
+    inputs = sizes.inputs(draw)
+    reply = require_forward(answer, sizes, inputs, (0,))
+    size = inputs[0].element_size()
+    results = sum(output.nbytes for output in reply.outputs)
+    most = OUTPUTS_ALIVE * results + TILES_ALIVE * HEADS * TILE * TILE * size
+    answer.counted |= {"peak_bytes": reply.counted.peak_bytes, "peak_bytes_allowed": most}
+    if reply.counted.peak_bytes > most:
+        raise CheckFailedError(
+            f"`forward` {sizes.told} holds up to {reply.counted.peak_bytes:,} bytes at once; {most:,} are allowed, "
+            f"{OUTPUTS_ALIVE} times the results and {TILES_ALIVE} tiles of scores, however many keys there are. Scale "
+            "and add as the tiles of keys come; keep no whole rows of scores."
+        )
+
+
+LENGTH = 3 * TILE
+
+EXERCISE = Exercise(
+    title="Attention in tiles",
+    kind=Kind.CAPTURED,
+    entry_point="tiled",
+    points=14,
+    wall_s=240,  # a graph of several hundred nodes takes seconds to record
+    masked=("course_lib.fusion", "course_lib.models", "course_lib.kernels.triton"),
+    refused=("aten::scaled_dot_product", "aten::_scaled_dot_product", "torch/nn/attention/"),
+    hints=(
+        "Forward is the exercise before, with the scores of a tile computed where they are needed. Draw the tiles of "
+        "four blocks of queries and keys, and cross out those that a causal mask hides.",
+        "lse is the largest score plus the logarithm of the denominator. In backward, probabilities are "
+        "exp(scores - lse). Each tile adds to one block of each gradient.",
+        "With delta = (grad * output).sum(-1): by_scores = probabilities * (grad @ value^T - delta). Multiply by key "
+        "for query's gradient, by query for key's, both times the scale; value's is probabilities^T @ grad.",
+    ),
+    checks=(
+        Check("the output", "values", 2, forward_right((0,), Sizes(LENGTH, LENGTH))),
+        Check("the logarithm of the denominators", "logarithms", 1.4, forward_right((1,), Sizes(LENGTH, LENGTH))),
+        Check("causal output", "causal", 1.6, forward_right((0,), Sizes(LENGTH, LENGTH, causal=True))),
+        Check("the gradients", "gradients", 2.4, backward_right(Sizes(2 * TILE, LENGTH))),
+        Check("memory does not grow with the keys", "memory", 1, tight),
+    ),
+)

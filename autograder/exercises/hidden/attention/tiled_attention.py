@@ -1,0 +1,170 @@
+"""Hidden checks and controls of exercise 13.3."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from autograder.exercises.attention.tiled_attention import (
+    LENGTH,
+    TILE,
+    Sizes,
+    attention,
+    backward_right,
+    forward_right,
+    gradients,
+    require_backward,
+    require_forward,
+    require_products,
+    run_graph,
+)
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.host import comparison
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.kinds.captured import CapturedAnswer
+
+RAGGED = 3 * TILE + 4
+KEPT = "the scores of one part of the keys were given, with the logarithm of the denominators over all keys: "
+
+
+def _skips(answer: CapturedAnswer, draw: Draw) -> None:
+    """Check that hidden tiles are skipped, forward and backward."""
+    sizes = Sizes(LENGTH, LENGTH, causal=True)
+    require_products("forward", sizes, require_forward(answer, sizes, sizes.inputs(draw), (0,)))
+    require_products("backward", sizes, require_backward(answer, sizes, sizes.inputs(draw), range(3), draw))
+
+
+def _by_parts(answer: CapturedAnswer, draw: Draw) -> None:
+    """Check that backward uses the logarithm that it gets: keys in two parts, as on two devices."""
+    sizes = Sizes(2 * TILE, 6 * TILE)
+    query, key, value = inputs = sizes.inputs(draw)
+    output, lse = attention(query, key, value, causal=False)
+    grad = draw.normal(*output.shape)
+    part = Sizes(2 * TILE, 3 * TILE)
+    found: list[Sequence[Tensor]] = []
+    for keys, values in zip(key.chunk(2, 1), value.chunk(2, 1), strict=True):
+        given = [grad, query, keys.contiguous(), values.contiguous(), output, lse]
+        reply = run_graph(answer, "backward", part, given)
+        require_products("backward", part, reply)
+        found.append(reply.outputs)
+    joined = (
+        found[0][0] + found[1][0],
+        *(torch.cat([a, b], 1) for a, b in zip(found[0][1:], found[1][1:], strict=True)),
+    )
+    eager = gradients(grad, *inputs, causal=False)
+    exact = gradients(grad.double(), *(i.double() for i in inputs), causal=False)
+    for mine, right, usual, name in zip(joined, exact, eager, ("query", "key", "value"), strict=True):
+        try:
+            comparison.require_close(mine, right, usual, f"the gradient by {name}")
+        except CheckFailedError as error:
+            raise CheckFailedError(
+                f"`backward`: {KEPT}{error} Use the logarithm and the output that are given."
+            ) from None
+
+
+ANSWERS = Answers(__name__)
+SCORES = "query[:, rows] @ key[:, columns].mT * query.shape[-1] ** (-0.5)"
+HIDDEN_PART = "torch.full_like(scores, -torch.inf).triu(1) if causal and i == j else 0.0"
+ALL_TILES = "0, i + 1 if causal else key.shape[1], 32"
+WEIGHTED = "torch.exp(scores - new[..., None]) @ value[:, columns]"
+LIBRARY = """
+def tiled():
+    def forward(q, k, v):
+        output = F.scaled_dot_product_attention(q[None], k[None], v[None])[0]
+        return output, torch.logsumexp(q @ k.mT / math.sqrt(q.shape[-1]), -1)
+
+    return dict.fromkeys(("forward", "causal_forward", "backward", "causal_backward"), forward)
+"""
+BY_AUTOGRAD = """
+    def backward(grad, query, key, value, output, lse, causal=False):
+        leaves = [each.detach().requires_grad_() for each in (query, key, value)]
+        with torch.enable_grad():
+            out, _ = forward(*leaves, causal=causal)
+        return torch.autograd.grad(out, leaves, grad)
+    both = """
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("tiles that a mask hides", "skipped tiles", 1.8, _skips),
+        Check(
+            "lengths that are no multiple of a tile",
+            "ragged lengths",
+            1.2,
+            forward_right((0, 1), Sizes(RAGGED, RAGGED, causal=True), Sizes(40, RAGGED)),
+        ),
+        Check(
+            "gradients, causal and of ragged lengths",
+            "gradients",
+            1.4,
+            backward_right(Sizes(RAGGED, RAGGED, causal=True)),
+        ),
+        Check("keys in two parts", "logarithms", 1.2, _by_parts),
+    ),
+    controls=(
+        ANSWERS.reference(14),
+        ANSWERS.file("keys outside", 14),
+        ANSWERS.file("merges results", 14),
+        ANSWERS.edited(
+            "einsum",
+            14,
+            (SCORES, "torch.einsum('hqw,hkw->hqk', query[:, rows], key[:, columns]) / math.sqrt(query.shape[-1])"),
+            (WEIGHTED, "torch.einsum('hqk,hkw->hqw', torch.exp(scores - new[..., None]), value[:, columns])"),
+        ),
+        ANSWERS.edited(
+            "queries scaled first", 14, (SCORES, "query[:, rows] * query.shape[-1] ** -0.5 @ key[:, columns].mT")
+        ),
+        ANSWERS.edited(
+            "where on positions",
+            14,
+            (
+                "yield (rows, columns, scores + hidden)",
+                "at = torch.arange(scores.shape[-1])\n                seen = at <= at[:scores.shape[1], None]\n"
+                "                scores = torch.where(seen, scores, -torch.inf) if causal and i == j else scores\n"
+                "                yield (rows, columns, scores)",
+            ),
+        ),
+        ANSWERS.edited(
+            "delta by einsum",
+            14,
+            ("(grad * output).sum(-1, keepdim=True)", "torch.einsum('hqw,hqw->hq', grad, output)[..., None]"),
+        ),
+        ANSWERS.edited(
+            "scaled where it is used",
+            14,
+            (" - delta[:, rows]) * query.shape[-1] ** (-0.5)", " - delta[:, rows]) / math.sqrt(key.shape[-1])"),
+        ),
+        ANSWERS.edited("by bmm", 14, ("by_scores @ key[:, columns]", "torch.bmm(by_scores, key[:, columns])")),
+        ANSWERS.file("dense", 0),
+        Control("the library", LIBRARY, 0),
+        ANSWERS.file("whole rows", 11.8),
+        ANSWERS.edited("autograd", 7.2, ("\n    both = ", BY_AUTOGRAD)),
+        ANSWERS.edited(
+            "skips nothing",
+            12.2,
+            (ALL_TILES, "0, key.shape[1], 32"),
+            (HIDDEN_PART, "torch.full_like(scores, -torch.inf).triu(1 + i - j) if causal else 0.0"),
+        ),
+        ANSWERS.edited("scores not scaled", 0, (SCORES, "query[:, rows] @ key[:, columns].mT")),
+        ANSWERS.edited(
+            "gradients not scaled", 7.2, (" - delta[:, rows]) * query.shape[-1] ** (-0.5)", " - delta[:, rows])")
+        ),
+        ANSWERS.edited("denominators as constants", 7.2, (" - delta[:, rows])", ")")),
+        ANSWERS.edited("one key too many", 8, (".triu(1)", ".triu(2)")),
+        ANSWERS.edited("lse to base 2", 11.4, ("return (output, lse)", "return (output, lse / math.log(2))")),
+        ANSWERS.edited("the largest score as lse", 11.4, ("return (output, lse)", "return (output, lse * 0)")),
+        ANSWERS.edited("only the last tile's gradient", 7.2, ("by_query[:, rows] +=", "by_query[:, rows] =")),
+        ANSWERS.edited("shares and gradients swapped", 7.2, ("shares.mT @ grad", "by_scores.mT @ grad")),
+        ANSWERS.edited(
+            "computes lse again",
+            12.8,
+            ("delta = (grad * output)", "lse = forward(query, key, value, causal)[1]\n        delta = (grad * output)"),
+            below=True,
+        ),
+        ANSWERS.edited(
+            "earlier tiles not rescaled",
+            6.4,
+            ("output[:, rows] * torch.exp(lse[:, rows] - new)[..., None]", "output[:, rows]"),
+        ),
+    ),
+)

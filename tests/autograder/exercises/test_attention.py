@@ -1,0 +1,53 @@
+"""What people likely think of attention is named, and what the exercises take for facts of this PyTorch is true."""
+
+import pytest
+import torch
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+from autograder.exercises.attention.predict_backend import call_of, mask, setting
+from autograder.exercises.hidden.attention.predict_backend import _by_rules, backend_of
+from autograder.exercises.hidden.attention.score_mods import block_counts
+from autograder.host.draw import Draw
+from tests.autograder.exercises.judged import judged, said
+
+# exercise, words of a message, change of the reference
+NAMED = [
+    ("13_predict_backend", "has no dropout", ("not call['dropout'], ", "")),
+    ("13_predict_backend", "three dimensions goes to math", (", not mask or len(mask['shape']) != 3", "")),
+    ("13_choose_attention", "refuses tensors that require them", ("not (need['trains'] and on_cpu)", "True")),
+    ("13_choose_attention", "The mask takes memory", ("square, mask_bytes)", "square, 0)")),
+    ("13_online_softmax", "were never rescaled", ("torch.exp(largest - base)", "torch.ones_like(base)")),
+    ("13_score_mods", "its own", ("slopes[head] * ", "")),
+]
+
+
+@pytest.mark.parametrize("mistake", NAMED, ids=[f"{n[0]}: {n[1]}" for n in NAMED])
+def test_a_likely_mistake_is_named(mistake):
+    exercise_id, words, *changes = mistake
+    assert words in said(exercise_id, *changes, hidden=False)
+
+
+@pytest.mark.parametrize("call", ["torch._fused_sdp_choice", "F.scaled_dot_product_attention"])
+def test_the_kernel_cannot_be_asked_for(call):
+    answer = f"def predict_backend(call):\n    x = torch.ones(1, 1, 2, 8)\n    return str({call}(x, x, x))\n"
+    record = judged("13_predict_backend", answer, hidden=False)
+    assert (record.points, "by hand" in record.message) == (0, True)
+
+
+def test_the_rules_for_messages_are_those_of_pytorch():
+    draw = Draw(5, "rules")
+    changes = [setting(dropout=0.1), mask("queries", "keys"), mask("one", "queries", "keys"), setting(causal=True)]
+    calls = [call_of(draw, *(c for c in changes if draw.chance(0.5))) for _ in range(30)]
+    assert [_by_rules(call) for call in calls] == [backend_of(call) for call in calls]
+
+
+def test_flex_attention_refuses_gradients_on_a_cpu_already_forward():
+    query = torch.ones(1, 1, 16, 16, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="does not support backward on CPU"):
+        flex_attention(query, query, query)
+
+
+def test_a_causal_mask_of_two_blocks_a_side_skips_a_quarter():
+    made = create_block_mask(lambda b, h, q, k: k <= q, None, None, 256, 256, device="cpu")
+    assert made.sparsity() == 25
+    assert block_counts({"mask": "causal", "length": 256, "block": 128}) == {"full": 1, "partial": 2, "empty": 1}
