@@ -155,5 +155,22 @@ from course_lib.graph.source_map import source_map
 from course_lib.models import option_programs, program_from_steps
 from course_lib.models.chains import inputs_of, program_of, source_of
 """,
+    "backends": "",
+    "custom_operators": """\
+import hashlib
+import inspect
+import math
+import operator
+import torch
+from torch import fx
+from torch._inductor.custom_graph_pass import CustomGraphPass
+from torch._inductor.pattern_matcher import PatternMatcherPass, fwd_only, register_replacement
+from torch.nn import functional as F
+import course_lib.kernels
+from course_lib.graph import count_operators, draw, propagate_shapes, table
+from course_lib.graph.diff import diff, draw_diff
+from course_lib.inductor_passes import HOOKS, decomposed, fuse_loosely, graphs_at_hooks, with_fake_values
+from course_lib.show import Table
+""",
 }
 """By the lesson's package; the lines stand in the set-up cell of its notebook."""

@@ -1,0 +1,174 @@
+"""Hidden checks and controls of exercise 11.5."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from autograder.exercises.custom_operators.refuse_look_alikes import BIAS, OPERATOR, PLAIN, ROWS, WIDTH
+from autograder.exercises.hidden.answer_files import NOT_SEEN, Answers
+from autograder.exercises.programs.aten_programs import aten_program
+from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.kinds.graph import rewrites
+from autograder.host.traced import TensorSpec
+
+MATRIX, SQUARE = TensorSpec((3, WIDTH)), TensorSpec((WIDTH, WIDTH))
+
+
+def times_gelu(half: float, scale: float, one: float) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return a product of GELU and of what has its form, with other numbers."""
+
+    def product(x: Tensor, b: Tensor) -> Tensor:
+        h = x + b
+        return ((h * half) * (torch.erf(h * scale) + one)) * F.gelu(x + b)
+
+    return product
+
+
+def _written_between(x: Tensor, b: Tensor) -> Tensor:
+    h = x * 1.5
+    s = h + b
+    h.add_(1.0)
+    return F.gelu(s) * F.gelu(h + b)
+
+
+def _gate_returned(x: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    h = x + b
+    gate = torch.erf(h * math.sqrt(0.5))
+    return (h * 0.5) * (gate + 1), F.gelu(torch.add(x, b)) - gate
+
+
+FUSED = [
+    aten_program(
+        "F.gelu(x + b), x of rank 3",
+        lambda x, b: F.gelu(x + b),
+        (TensorSpec((2, 3, WIDTH)), BIAS),
+        missed="x may have any rank.",
+    ),
+    aten_program(
+        "F.gelu(x + b) in float64",
+        lambda x, b: F.gelu(x + b),
+        (TensorSpec((5, WIDTH), torch.float64), TensorSpec((WIDTH,), torch.float64)),
+        missed="Any dtype is right that x and bias share.",
+    ),
+    aten_program("F.gelu(x + b), one row", lambda x, b: F.gelu(x + b), (TensorSpec((1, WIDTH)), BIAS)),
+    aten_program("F.gelu(x + b), no rows", lambda x, b: F.gelu(x + b), (TensorSpec((0, WIDTH)), BIAS)),
+    aten_program(
+        "F.gelu(x[1:] + b)",
+        lambda x, b: F.gelu(x[1:] + b),
+        (ROWS, BIAS),
+        missed="A slice of rows is contiguous: what begins later in memory is no reason to refuse.",
+    ),
+    aten_program(
+        "F.gelu(F.gelu(x + b) + b)", lambda x, b: F.gelu(F.gelu(x + b) + b), (ROWS, BIAS), 2, missed="Two in a chain."
+    ),
+    aten_program(
+        "return F.gelu(x + b), used twice",
+        lambda x, b: (g := F.gelu(x + b)) * 2 + g,
+        (ROWS, BIAS),
+        missed="Many may read the last node of the match: the fused call takes its place.",
+    ),
+]
+LOOK_ALIKES = [
+    aten_program(
+        "F.gelu(x + y) * F.gelu(x + b)",
+        lambda x, y, b: F.gelu(x + y) * F.gelu(x + b),
+        (ROWS, ROWS, BIAS),
+        reason="y has the shape of x: it is no bias.",
+    ),
+    aten_program(
+        "F.gelu(x + y) * F.gelu(x + b), all square",
+        lambda x, y, b: F.gelu(x + y) * F.gelu(x + b),
+        (SQUARE, SQUARE, BIAS),
+        reason="y has two dimensions: it is no bias.",
+    ),
+    aten_program(
+        "F.gelu(x + b) * F.gelu(x + c)",
+        lambda x, c, b: F.gelu(x + b) * F.gelu(x + c),
+        (ROWS, TensorSpec((4, 1)), BIAS),
+        reason="c of shape (4, 1) is added along rows.",
+    ),
+    aten_program(
+        "F.gelu(x + e) * F.gelu(x + b)",
+        lambda x, e, b: F.gelu(x + e) * F.gelu(x + b),
+        (ROWS, TensorSpec((1,)), BIAS),
+        reason="e has one element: it is no bias with a number for each column.",
+    ),
+    aten_program(
+        "F.gelu(z + b) + F.gelu(x + b)",
+        lambda x, z, b: F.gelu(z + b) + F.gelu(x + b),
+        (ROWS, TensorSpec((4, 1)), BIAS),
+        reason="z of shape (4, 1) is spread over the columns: the result is larger than z.",
+    ),
+    aten_program(
+        "F.gelu(x + d) * F.gelu(x + b)",
+        lambda x, d, b: F.gelu(x + d) * F.gelu(x + b),
+        (ROWS, TensorSpec((WIDTH,), torch.float64), BIAS),
+        reason="d is float64: the sum is float64, and x is not.",
+    ),
+    aten_program(
+        "F.gelu(x + 1.0) * F.gelu(x + b)",
+        lambda x, b: F.gelu(x + 1.0) * F.gelu(x + b),
+        (ROWS, BIAS),
+        reason="1.0 is a number, not a bias.",
+    ),
+    aten_program(
+        "F.gelu(x.T + b).T.flatten() * F.gelu(y + b).sum()",
+        lambda x, y, b: F.gelu(x.t() + b).t().reshape(-1) * F.gelu(y + b).sum(),
+        (TensorSpec((WIDTH, 4)), ROWS, BIAS),
+        reason="x.T is not contiguous, and the view that follows needs its strides; the operator's result is contiguous.",
+    ),
+    aten_program(
+        "h = x * 1.5; s = h + b; h.add_(1.0); F.gelu(s) * F.gelu(h + b)",
+        _written_between,
+        (ROWS, BIAS),
+        reason="h is written to between the first sum and its GELU.",
+        plain=PLAIN,
+    ),
+    aten_program(
+        "erf(h * sqrt(0.5)) is read twice",
+        _gate_returned,
+        (ROWS, BIAS),
+        reason="The error function is also subtracted, so it must stay.",
+    ),
+]
+NUMBERS = [
+    aten_program(
+        f"{name} of GELU is {value}",
+        times_gelu(*numbers),
+        (ROWS, BIAS),
+        reason=f"In GELU {name} is {right}.",
+    )
+    for name, value, right, numbers in (
+        ("the factor in front", "1.0", "0.5", (1.0, math.sqrt(0.5), 1)),
+        ("the scale inside erf", "0.5", "the root of 0.5", (0.5, 0.5, 1)),
+        ("the scale inside erf", "0.7", "the root of 0.5", (0.5, 0.7, 1)),
+        ("the summand behind erf", "2", "1", (0.5, math.sqrt(0.5), 2)),
+    )
+] + [
+    aten_program(
+        "torch.add(torch.erf(h * sqrt(0.5)), 1, alpha=2) is no GELU",
+        lambda x, b: ((h := x + b) * 0.5) * torch.add(torch.erf(h * math.sqrt(0.5)), 1, alpha=2) + F.gelu(x + b),
+        (ROWS, BIAS),
+        reason="The second sum of the match has an alpha, too.",
+    )
+]
+
+ANSWERS = Answers(__name__)
+ALWAYS = "def fuse_bias_gelu(graph_module):\n    fuse_loosely(graph_module, lambda match: {})\n    return graph_module\n"
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("other ranks, dtypes and places", "spellings", 2.0, rewrites(FUSED, OPERATOR)),
+        Check("ten look-alikes stay", "look-alikes", 5.0, rewrites(LOOK_ALIKES, OPERATOR, together=True)),
+        Check("other numbers stay", "literals", 2.0, rewrites(NUMBERS, OPERATOR, together=True)),
+    ),
+    controls=(
+        ANSWERS.reference(15),
+        Control("accepts everything", ALWAYS.format("True"), 4, below=True),
+        Control("refuses everything", ALWAYS.format("False"), 0),
+    ),
+    equivalent=NOT_SEEN,
+)

@@ -1,0 +1,53 @@
+"""Graphs for Inductor's pattern matcher: decomposed as Inductor decomposes them, with a fake value at each node.
+
+This module uses private parts of PyTorch, which may change.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+from torch._inductor.decomposition import select_decomp_table
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.passes.fake_tensor_prop import FakeTensorProp
+
+from course_lib.errors import CaptureError
+
+
+def decomposed(function: Callable[..., Any], inputs: Sequence[torch.Tensor]) -> fx.GraphModule:
+    """Return the graph of ATen operators that Inductor's passes meet for this function, in evaluation.
+
+        >>> graph_module = decomposed(torch.nn.functional.silu, [torch.ones(2)])
+        >>> [node.name for node in graph_module.graph.nodes]
+        ['arg0_1', 'neg', 'exp', 'add', 'div', 'output']
+
+    Nothing is computed: `inputs` give only shapes, strides and dtypes. Each node has a fake tensor in `meta["val"]`,
+    which is a tensor without memory.
+    """
+    with torch.no_grad():
+        made = make_fx(lambda *given: function(*given), select_decomp_table(), tracing_mode="fake")(*inputs)
+    made.graph.eliminate_dead_code()
+    made.recompile()
+    return made
+
+
+def with_fake_values(graph_module: fx.GraphModule) -> fx.GraphModule:
+    """Put a fake tensor into `meta["val"]` of each node, from the `tensor_meta` of the inputs; return the same graph.
+
+    Inductor's graphs have these values; a graph of torch.fx has `tensor_meta` after shape propagation. Raises
+    `CaptureError` for an input without it.
+    """
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    inputs = []
+    for node in graph_module.graph.find_nodes(op="placeholder"):
+        form = node.meta.get("tensor_meta")
+        if form is None:
+            raise CaptureError(
+                f"The input {node.name} has no shape: run `propagate_shapes` on the graph with example inputs first."
+            )
+        with mode:
+            inputs.append(torch.empty_strided(form.shape, form.stride, dtype=form.dtype))
+    FakeTensorProp(graph_module, mode).propagate_dont_convert_inputs(*inputs)
+    return graph_module
