@@ -23,8 +23,7 @@ def suits(match) -> bool:
 def fuse_block_ends(graph_module):
     """Replace each block end in the graph, and return it."""
     patterns = PatternMatcherPass()
-    rows, column = torch.empty(4, 8), torch.empty(8)
-    examples = [rows, rows, column, column]
+    examples = [torch.empty(shape) for shape in ((4, 8), (4, 8), (8,), (8,))]
     register_replacement(
         block_end, fused_end, examples, fwd_only, patterns, extra_check=suits, scalar_workaround={"eps": 0.1234}
     )
