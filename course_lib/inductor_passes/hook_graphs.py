@@ -4,6 +4,7 @@ This module uses private parts of PyTorch, which may change.
 """
 
 import copy
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,8 +38,9 @@ class _Copying(CustomGraphPass):
         if self.hook == HOOKS[-1]:
             raise _ReachedTheLastHookError
 
-    def uuid(self) -> None:
-        """Return None, so that nothing comes from a cache."""
+    def uuid(self) -> str:
+        """Return another name each time, so that nothing comes from a cache."""
+        return uuid.uuid4().hex
 
 
 def graphs_at_hooks(function: Callable[..., Any], inputs: Sequence[torch.Tensor]) -> dict[str, fx.GraphModule]:
