@@ -25,15 +25,15 @@ class Lie:
 
 LIES: Mapping[str, Lie] = {
     "shape": Lie(
-        "return form(x[:, ::{n}].clone())",
-        "return form(x.new_empty(x.shape[0], x.shape[1] // {n}))",
-        "return form(x.new_empty(x.shape[0], -(-x.shape[1] // {n})))",
+        "return list(x[:, ::{n}].clone().shape)",
+        "return [x.shape[0], x.shape[1] // {n}]",
+        "return [x.shape[0], -(-x.shape[1] // {n})]",
         "Every {n}-th column: if {n} divides the number of columns, both formulas count the same.",
     ),
     "strides": Lie(
-        "return form(x * {n})",
-        "return form(torch.empty(x.shape))",
-        "return form(torch.empty_like(x))",
+        "return list((x * {n}).stride())",
+        "return list(torch.empty(x.shape).stride())",
+        "return list(torch.empty_like(x).stride())",
         "For an input that is contiguous, new memory in the usual order has the same strides.",
     ),
     "write": Lie(
@@ -49,18 +49,15 @@ LIES: Mapping[str, Lie] = {
         "The operator allocates whenever it has to pad to a multiple of {n} rows.",
     ),
     "argument": Lie(
-        "return form(x.repeat(1, times))",
-        "return form(x.new_empty(x.shape))",
-        "return form(x.new_empty(x.shape[0], x.shape[1] * times))",
+        "return list(x.repeat(1, times).shape)",
+        "return list(x.shape)",
+        "return [x.shape[0], x.shape[1] * times]",
         "With times=1 the argument that is missing makes no difference.",
     ),
 }
 _TEXT = """
 import torch
 from torch.nn import functional as F
-
-def form(t):
-    return [list(t.shape), list(t.stride())]
 
 def shares(a, b):
     return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()

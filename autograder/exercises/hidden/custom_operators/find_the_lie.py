@@ -24,6 +24,7 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(10),
-        Control("an ordinary matrix", fixed("4, 8"), 0.001, below=True),
+        Control("an ordinary matrix", fixed("4, 8"), 2.5, below=True),
     ),
+    right_here=dict.fromkeys(("infinite", "enormous tensors", "no elements"), "it spoils tensors, of which there are none"),
 )

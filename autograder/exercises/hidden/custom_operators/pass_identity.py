@@ -1,0 +1,52 @@
+"""Hidden checks and controls of exercise 11.4."""
+
+from autograder.exercises.custom_operators.pass_identity import OPERATORS, Options, Pair, alike, tells
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, HiddenPart
+
+
+def another_order(draw: Draw, first: Options) -> list[Pair]:
+    """Return two passes with the same operators in another order."""
+    return [("with the same operators in another order do the same", first, {**first, "operators": first["operators"][::-1]})]
+
+
+def other_operators(draw: Draw, first: Options) -> list[Pair]:
+    """Return passes for other operators."""
+    other = [name for name in OPERATORS if name not in first["operators"]][:2]
+    return [
+        ("for different operators do different things", first, {**first, "operators": other}),
+        ("for two operators and for one do different things", first, {**first, "operators": first["operators"][:1]}),
+    ]
+
+
+def another_print(draw: Draw, first: Options) -> list[Pair]:
+    """Return two passes of which one prints."""
+    return [("of which one prints give the same graph", first, {**first, "verbose": True})]
+
+
+def swapped(draw: Draw, first: Options) -> list[Pair]:
+    """Return passes whose texts are easily confused."""
+    ambiguous = {**first, "operators": [*first["operators"], "sin", "exp"][:3]}
+    return [("for two operators and for three do different things", first, ambiguous)] if _differs(first, ambiguous) else []
+
+
+def _differs(one: Options, other: Options) -> bool:
+    return set(one["operators"]) != set(other["operators"])
+
+
+ANSWERS = Answers(__name__)
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("operators, in any order", "operators", 2.0, tells(another_order, other_operators)),
+        Check("what does not change the graph", "print", 1.5, tells(another_print, swapped)),
+    ),
+    controls=(
+        ANSWERS.reference(8),
+        ANSWERS.edited("one name for all", 2, ("return f'BoundPass 1 {sorted(self.operators)} {self.limit!r}'", "return 'mine'")),
+        ANSWERS.edited("no name", 2, ("return f'BoundPass 1 {sorted(self.operators)} {self.limit!r}'", "return None")),
+        ANSWERS.edited("the name of the object", 2, ("{self.limit!r}'", "{self.limit!r} {id(self)}'")),
+    ),
+    right_here={"wrong in the first entry only": "it changes every uuid in the same way"},
+)
