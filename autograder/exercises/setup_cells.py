@@ -157,19 +157,21 @@ from course_lib.models.chains import inputs_of, program_of, source_of
 """,
     "backends": "",
     "custom_operators": """\
-import hashlib
-import inspect
 import math
 import operator
 import torch
 from torch import fx
+from torch._inductor import config
 from torch._inductor.custom_graph_pass import CustomGraphPass
 from torch._inductor.pattern_matcher import PatternMatcherPass, fwd_only, register_replacement
+from torch._inductor.utils import fresh_cache
+from torch.library import custom_op, opcheck
 from torch.nn import functional as F
 import course_lib.kernels
-from course_lib.graph import count_operators, draw, propagate_shapes, table
+from course_lib.graph import cost, count_operators, draw, propagate_shapes
 from course_lib.graph.diff import diff, draw_diff
-from course_lib.inductor_passes import HOOKS, decomposed, fuse_loosely, graphs_at_hooks, with_fake_values
+from course_lib.inductor_passes import HOOKS, calls_of, chain_of, decomposed, fuse_loosely, graphs_at_hooks
+from course_lib.inductor_passes import with_fake_values
 from course_lib.show import Table
 """,
 }

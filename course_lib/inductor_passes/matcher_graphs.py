@@ -51,3 +51,31 @@ def with_fake_values(graph_module: fx.GraphModule) -> fx.GraphModule:
             inputs.append(torch.empty_strided(form.shape, form.stride, dtype=form.dtype))
     FakeTensorProp(graph_module, mode).propagate_dont_convert_inputs(*inputs)
     return graph_module
+
+
+def chain_of(steps: Sequence[str]) -> fx.Graph:
+    """Return a graph that calls operators of ATen with one operand one after the other, such as `relu` and `tanh`.
+
+    >>> calls_of(chain_of(["relu", "tanh"]))
+    ['relu.default', 'tanh.default']
+    """
+    graph = fx.Graph()
+    value = graph.placeholder("x")
+    for step in steps:
+        value = graph.call_function(getattr(torch.ops.aten, step).default, (value,))
+    graph.output(value)
+    return graph
+
+
+def calls_of(graph: fx.Graph) -> list[str]:
+    """Return the calls of a graph in order: each operator, with those arguments that are numbers or lists.
+
+    >>> calls_of(decomposed(torch.nn.functional.silu, [torch.ones(2)]).graph)
+    ['neg.default', 'exp.default', 'add.Tensor(1)', 'div.Tensor']
+    """
+    calls = []
+    for node in graph.nodes:
+        if node.op == "call_function":
+            plain = ", ".join(repr(value) for value in node.args if not isinstance(value, fx.Node))
+            calls.append(str(node.target).removeprefix("aten.") + (f"({plain})" if plain else ""))
+    return calls

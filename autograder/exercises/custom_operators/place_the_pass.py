@@ -17,6 +17,14 @@ from autograder.host.point_shares import share_among
 
 Question = dict[str, Any]
 
+HOOKS = (  # those of course_lib.inductor_passes, which imports Inductor
+    "pre_grad_custom_pass",
+    "joint_custom_pre_pass",
+    "joint_custom_post_pass",
+    "post_grad_custom_pre_pass",
+    "post_grad_custom_post_pass",
+)
+
 known = kept(__name__, "known")
 TORCH, MM, ADDMM = "matmul, +", "mm, add", "addmm"
 SPELLINGS = ("x @ w + b", "(x @ w).add_(b)", "F.linear(x, w.T, b)")
@@ -24,7 +32,7 @@ SPELLINGS = ("x @ w + b", "(x @ w).add_(b)", "F.linear(x, w.T, b)")
 
 def question(spelling: str, rank: int, pattern: str, read_again: bool = False) -> Question:
     """Return the question about one program; `read_again` says that something else reads the product, too."""
-    return {"spelling": spelling, "rank": rank, "read_again": read_again, "pattern": pattern}
+    return {"spelling": spelling, "rank": rank, "read_again": read_again, "pattern": pattern, "hooks": list(HOOKS)}
 
 
 def of(spellings: Sequence[str], patterns: Sequence[str], again: Sequence[bool] = (False,)) -> list[Question]:
@@ -48,7 +56,7 @@ def _require(answer: ValueAnswer, asked: Question) -> None:
     told = "; something else reads the product, too" if asked["read_again"] else ""
     where = f"For {asked['spelling']} with x of rank {asked['rank']}{told}, the pattern `{asked['pattern']}`"
     if not isinstance(found, list) or not all(isinstance(hook, str) for hook in found):
-        raise CheckFailedError(f"{where}: return a list of names from HOOKS, empty if no hook sees the pattern.")
+        raise CheckFailedError(f"{where}: return a list of names of hooks, empty if no hook sees the pattern.")
     if sorted(found) != sorted(about["right"]):
         why = named_mistake(sorted(found), about["wrong"])
         raise CheckFailedError(f"{where} is seen in {contrasted(found, about['right'])}. {why}".strip())

@@ -49,7 +49,7 @@ EXERCISE = Exercise(
     hints=(
         "Print `match.kwargs` and `match.nodes` for the plain program. What of them does the pattern leave open?",
         "Four questions: is any keyword argument set, does a node outside the match read a node in the middle, are "
-        "the three numbers those of GELU, and do shape, dtype and strides of x and bias suit the operator?",
+        "the three numbers those of GELU, and do shape and dtype of x and bias suit the operator?",
         'For a node, `node.meta["val"]` is its fake tensor. `match.nodes[-1]` is the last node; for every other node '
         "`set(node.users) <= set(match.nodes)` must hold. A number in the place of the bias is no `fx.Node`.",
     ),

@@ -44,9 +44,9 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(8),
-        ANSWERS.edited("one name for all", 2, ("return f'BoundPass 1 {sorted(self.operators)} {self.limit!r}'", "return 'mine'")),
-        ANSWERS.edited("no name", 2, ("return f'BoundPass 1 {sorted(self.operators)} {self.limit!r}'", "return None")),
-        ANSWERS.edited("the name of the object", 2, ("{self.limit!r}'", "{self.limit!r} {id(self)}'")),
+        ANSWERS.edited("one name for all", 2, ("return f'BoundPass 1 {sorted(operators)} {limit!r}'", "return 'mine'")),
+        ANSWERS.edited("no name", 2, ("return f'BoundPass 1 {sorted(operators)} {limit!r}'", "return None")),
+        ANSWERS.edited("the name of the object", 2, ("{limit!r}'", "{limit!r} {id(self)}'")),
     ),
     right_here={"wrong in the first entry only": "it changes every uuid in the same way"},
 )

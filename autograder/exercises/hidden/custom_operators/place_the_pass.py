@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from autograder.exercises.custom_operators.place_the_pass import (
     ADDMM,
+    HOOKS,
     MM,
     SPELLINGS,
     TORCH,
@@ -23,8 +24,7 @@ from autograder.host.kinds.misconceptions import Misconception, wrong_values
 
 ATEN = torch.ops.aten
 VIEWS = (ATEN.view.default, ATEN.reshape.default, ATEN._unsafe_view.default)
-PRE, JOINT, POST = "pre_grad_custom_pass", "joint_custom", "post_grad_custom"
-ALL = [PRE, f"{JOINT}_pre_pass", f"{JOINT}_post_pass", f"{POST}_pre_pass", f"{POST}_post_pass"]
+ALL = list(HOOKS)
 
 
 def _program(spelling: str, read_again: bool, x: Tensor, w: Tensor, b: Tensor) -> Tensor:

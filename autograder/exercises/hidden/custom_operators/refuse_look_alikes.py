@@ -115,10 +115,10 @@ LOOK_ALIKES = [
         reason="1.0 is a number, not a bias.",
     ),
     aten_program(
-        "F.gelu(x.T + b).T.flatten() * F.gelu(y + b).sum()",
-        lambda x, y, b: F.gelu(x.t() + b).t().reshape(-1) * F.gelu(y + b).sum(),
-        (TensorSpec((WIDTH, 4)), ROWS, BIAS),
-        reason="x.T is not contiguous, and the view that follows needs its strides; the operator's result is contiguous.",
+        "F.gelu(b + x) * F.gelu(x + b)",
+        lambda x, b: F.gelu(b + x) * F.gelu(x + b),
+        (ROWS, BIAS),
+        reason="In the first sum the operands are turned round, and the pattern takes x for the bias.",
     ),
     aten_program(
         "h = x * 1.5; s = h + b; h.add_(1.0); F.gelu(s) * F.gelu(h + b)",

@@ -1,12 +1,6 @@
 def hooks_that_see(question: dict) -> list[str]:
-    """Names of the hooks whose graph has the pattern; about 10 lines."""
-    before_autograd, *aten = [
-        "pre_grad_custom_pass",
-        "joint_custom_pre_pass",
-        "joint_custom_post_pass",
-        "post_grad_custom_pre_pass",
-        "post_grad_custom_post_pass",
-    ]
+    """Names of the hooks whose graph has the pattern; about 8 lines."""
+    before_autograd, *aten = question["hooks"]
     spelling, pattern = question["spelling"], question["pattern"]
     if pattern == "matmul, +":
         return [before_autograd] if "+" in spelling else []

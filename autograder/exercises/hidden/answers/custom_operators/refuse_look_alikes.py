@@ -1,5 +1,5 @@
 def is_safe(match) -> bool:
-    """Tell whether a match is bias and GELU, and the operator suits it; about 12 lines."""
+    """Tell whether a match is bias and GELU, and the operator suits it; about 15 lines."""
     x, bias = match.kwargs["x"], match.kwargs["bias"]
     if not isinstance(x, fx.Node) or not isinstance(bias, fx.Node):
         return False
@@ -12,11 +12,9 @@ def is_safe(match) -> bool:
     if not all(map(math.isclose, numbers, (0.5, math.sqrt(0.5), 1))):
         return False
     rows, column = x.meta["val"], bias.meta["val"]
-    suits = column.shape == rows.shape[-1:] == last.meta["val"].shape[-1:] and column.dtype == rows.dtype
-    return suits and rows.is_contiguous()
+    return column.shape == rows.shape[-1:] and column.dtype == rows.dtype
 
 
 def fuse_bias_gelu(graph_module):
-    """Rewrite each safe match to `course_lib.bias_gelu`."""
     fuse_loosely(graph_module, is_safe)
     return graph_module
