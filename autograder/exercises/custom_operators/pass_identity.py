@@ -106,7 +106,7 @@ EXERCISE = Exercise(
         "What does the graph depend on: the options, or also the object, the time, the order of a set?",
         "Write into one text all that changes the graph, and nothing else. Two lists with the same operators in "
         "another order bound the same calls.",
-        "For example `f\"BoundPass 1 {sorted(operators)} {limit!r}\"`, or its sha256 in hex. The number is a "
+        'For example `f"BoundPass 1 {sorted(operators)} {limit!r}"`, or its sha256 in hex. The number is a '
         "version of `__call__`: raise it with each change.",
     ),
     checks=(

@@ -58,8 +58,10 @@ EXERCISE = Exercise(
         Check("GELU by hand is fused", "spellings", 1.0, rewrites([BY_HAND], OPERATOR, continued=True)),
         Check("a sum with alpha stays", "refusals", 2.0, rewrites([DOUBLED], OPERATOR, continued=True, together=True)),
         Check(
-            "a sum that is returned stays", "refusals", 2.0, rewrites([RETURNED], OPERATOR, together=True, continued=True)
+            "a sum that is returned stays",
+            "refusals",
+            2.0,
+            rewrites([RETURNED], OPERATOR, together=True, continued=True),
         ),
     ),
 )
-

@@ -55,7 +55,7 @@ EXERCISE = Exercise(
         "Pattern and replacement are two functions of (x, residual, weight, bias, eps). Their examples are four "
         'tensors; eps is no example: it goes into `scalar_workaround={"eps": ...}` with a number that is nowhere else.',
         "The check gets each match with its real nodes: refuse if any of `match.nodes` has `kwargs` with an alpha, and "
-        'unless x, residual, weight and bias are nodes whose `meta["val"]` have the shapes and the dtype of the operator.',
+        'unless x, residual, weight and bias are nodes whose `meta["val"]` suit the operator.',
     ),
     checks=(
         Check("the block end becomes one call", "pattern", 2.5, rewrites([LITERAL], OPERATOR, continued=True)),

@@ -26,5 +26,7 @@ HIDDEN = HiddenPart(
         ANSWERS.reference(10),
         Control("an ordinary matrix", fixed("4, 8"), 2.5, below=True),
     ),
-    right_here=dict.fromkeys(("infinite", "enormous tensors", "no elements"), "it spoils tensors, of which there are none"),
+    right_here=dict.fromkeys(
+        ("zeros", "NaN", "infinite", "enormous tensors", "no elements"), "it spoils tensors, of which there are none"
+    ),
 )

@@ -1,6 +1,6 @@
 """Hidden checks and controls of exercise 11.4."""
 
-from autograder.exercises.custom_operators.pass_identity import OPERATORS, Options, Pair, alike, tells
+from autograder.exercises.custom_operators.pass_identity import OPERATORS, Options, Pair, tells
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
@@ -8,7 +8,13 @@ from autograder.host.exercise import Check, HiddenPart
 
 def another_order(draw: Draw, first: Options) -> list[Pair]:
     """Return two passes with the same operators in another order."""
-    return [("with the same operators in another order do the same", first, {**first, "operators": first["operators"][::-1]})]
+    return [
+        (
+            "with the same operators in another order do the same",
+            first,
+            {**first, "operators": first["operators"][::-1]},
+        )
+    ]
 
 
 def other_operators(draw: Draw, first: Options) -> list[Pair]:
@@ -28,7 +34,11 @@ def another_print(draw: Draw, first: Options) -> list[Pair]:
 def swapped(draw: Draw, first: Options) -> list[Pair]:
     """Return passes whose texts are easily confused."""
     ambiguous = {**first, "operators": [*first["operators"], "sin", "exp"][:3]}
-    return [("for two operators and for three do different things", first, ambiguous)] if _differs(first, ambiguous) else []
+    return (
+        [("for two operators and for three do different things", first, ambiguous)]
+        if _differs(first, ambiguous)
+        else []
+    )
 
 
 def _differs(one: Options, other: Options) -> bool:

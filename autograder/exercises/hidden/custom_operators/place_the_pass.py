@@ -89,7 +89,9 @@ MISCONCEPTIONS = (
         "Between the last two hooks a pass of Inductor folds product and sum of two dimensions into addmm.",
     ),
     Misconception(
-        lambda asked: sorted(ALL[1:4] if asked["pattern"] == MM else ALL[4:] if asked["pattern"] == ADDMM else ["none"]),
+        lambda asked: sorted(
+            ALL[1:4] if asked["pattern"] == MM else ALL[4:] if asked["pattern"] == ADDMM else ["none"]
+        ),
         "The fold was expected here too. It needs an mm directly before the add, which nobody else reads: with x of "
         "rank 3 a view stands between them.",
     ),

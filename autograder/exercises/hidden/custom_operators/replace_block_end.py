@@ -7,7 +7,6 @@ from torch.nn import functional as F
 from autograder.exercises.custom_operators.replace_block_end import (
     COLUMN,
     INPUTS,
-    LITERAL,
     MISSED,
     OPERATOR,
     ROWS,
@@ -97,8 +96,8 @@ STAY = [
         reason="1.0 is a number, no residual.",
     ),
     aten_program(
-        "F.layer_norm(x + r, (4, 8), W, B) + block_end(x, r)",
-        lambda x, r, w, b, W, B: F.layer_norm(x + r, (4, WIDTH), W, B) + block_end(x, r, w, b),
+        "F.layer_norm(x + r, (4, 8), v, c) + block_end(x, r)",
+        lambda x, r, w, b, v, c: F.layer_norm(x + r, (4, WIDTH), v, c) + block_end(x, r, w, b),
         (*INPUTS, ROWS, ROWS),
         reason="The first LayerNorm is over two dimensions.",
     ),
@@ -134,5 +133,6 @@ HIDDEN = HiddenPart(
         ANSWERS.reference(12),
         Control("nothing", "def fuse_block_ends(graph_module):\n    return graph_module\n", 0),
     ),
+    right_here={"swapped operands": "a sum has two orders, and the operator adds its first two arguments"},
     equivalent=NOT_SEEN,
 )
