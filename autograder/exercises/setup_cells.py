@@ -170,8 +170,8 @@ from torch.nn import functional as F
 import course_lib.kernels
 from course_lib.graph import cost, count_operators, draw, propagate_shapes
 from course_lib.graph.diff import diff, draw_diff
-from course_lib.inductor_passes import HOOKS, calls_of, chain_of, decomposed, fuse_loosely, graphs_at_hooks
-from course_lib.inductor_passes import with_fake_values
+from course_lib.inductor_passes import HOOKS, calls_of, calls_of_chain, chain_of, decomposed
+from course_lib.inductor_passes import fuse_loosely, graphs_at_hooks, with_fake_values
 from course_lib.show import Table
 """,
 }

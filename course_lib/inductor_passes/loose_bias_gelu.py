@@ -36,7 +36,7 @@ def loose_pattern() -> CallFunction:
 
 
 def fuse_loosely(graph_module: fx.GraphModule, extra_check: Callable[[Match], bool]) -> int:
-    """Rewrite each match of the pattern that `extra_check` accepts to `torch.ops.course_lib.bias_gelu`; return how many.
+    """Rewrite each match that `extra_check` accepts to `torch.ops.course_lib.bias_gelu`; return how many there were.
 
     The graph is changed. Inputs need their `tensor_meta`, or a value in `meta["val"]` at each node.
     """

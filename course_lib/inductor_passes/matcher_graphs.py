@@ -73,9 +73,22 @@ def calls_of(graph: fx.Graph) -> list[str]:
     >>> calls_of(decomposed(torch.nn.functional.silu, [torch.ones(2)]).graph)
     ['neg.default', 'exp.default', 'add.Tensor(1)', 'div.Tensor']
     """
-    calls = []
-    for node in graph.nodes:
-        if node.op == "call_function":
-            plain = ", ".join(repr(value) for value in node.args if not isinstance(value, fx.Node))
-            calls.append(str(node.target).removeprefix("aten.") + (f"({plain})" if plain else ""))
-    return calls
+    return [_call(node) for node in graph.nodes if node.op == "call_function"]
+
+
+def calls_of_chain(graph: fx.Graph) -> list[str]:
+    """Return the calls on the way from input to output, where each reads the one before; others are left out.
+
+    >>> calls_of_chain(chain_of(["relu", "tanh"]))
+    ['relu.default', 'tanh.default']
+    """
+    calls, node = [], graph.output_node().args[0]
+    while isinstance(node, fx.Node) and node.op == "call_function":
+        calls.append(_call(node))
+        node = node.args[0]
+    return calls[::-1]
+
+
+def _call(node: fx.Node) -> str:
+    plain = ", ".join(repr(value) for value in node.args if not isinstance(value, fx.Node))
+    return str(node.target).removeprefix("aten.") + (f"({plain})" if plain else "")

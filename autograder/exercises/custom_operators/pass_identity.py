@@ -41,7 +41,7 @@ def bounds(answer: ValueAnswer, draw: Draw) -> None:
         if found != right:
             raise CheckFailedError(
                 f"For operators {', '.join(asked['operators'])} and limit {asked['limit']} the graph calls "
-                f"{contrasted(found, right)}."
+                f"{contrasted(found, right)} on the way to its output. Does the next call read the clamp?"
             )
 
 

@@ -1,4 +1,4 @@
-"""Everything right, as the course itself answers it, in five notebooks that nobody touched but where answers belong.
+"""Everything right, as the course itself answers it, in six notebooks that nobody touched but where answers belong.
 
 Gets full marks: each answer cell is that of the notebook with solutions, in the copy that students got.
 """
@@ -34,3 +34,9 @@ Gets full marks: each answer cell is that of the notebook with solutions, in the
 # %% solution 07_read_guards = 8
 # %% solution 07_remove_breaks = 12
 # %% solution 07_tame_recompiles = 10
+
+# %% solution 11_find_the_lie = 10
+# %% solution 11_pass_identity = 8
+# %% solution 11_place_the_pass = 8
+# %% solution 11_refuse_look_alikes = 15
+# %% solution 11_replace_block_end = 12

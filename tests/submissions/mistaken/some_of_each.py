@@ -67,3 +67,9 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% solution 09_read_generated_code = 8
 # %% unanswered 09_blocker_hunt
 # %% mistake 09_config_experiment = 0: the demonstration
+
+# %% solution 11_find_the_lie = 10
+# %% mistake 11_pass_identity = 5.5: without the limit
+# %% unanswered 11_place_the_pass
+# %% unanswered 11_refuse_look_alikes
+# %% unanswered 11_replace_block_end

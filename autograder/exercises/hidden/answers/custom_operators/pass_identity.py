@@ -24,4 +24,4 @@ def describe(options: dict) -> dict:
     graph = chain_of(options["steps"])
     made = bound_pass(options["operators"], options["limit"], options["verbose"])
     made(graph)
-    return {"uuid": repr(made.uuid()), "graph": calls_of(graph)}
+    return {"uuid": repr(made.uuid()), "graph": calls_of_chain(graph)}
