@@ -24,6 +24,20 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(10),
+        ANSWERS.edited("columns that divide", 8, ("[2, n + 1]", "[2, n]")),
+        ANSWERS.edited("a column of a row", 8, ("given['transposed'] = True", "given['shape'] = [1, 4]")),
+        ANSWERS.edited("small numbers", 8, ("20.0 * n", "0.01")),
+        ANSWERS.edited("one more row", 8, ("'shape': [n, n]", "'shape': [n + 1, n]")),
+        ANSWERS.edited("the default", 8, ("given['times'] = 2", "given['times'] = 1")),
+        ANSWERS.edited(
+            "a row, transposed", 10, ("given['transposed'] = True", "given.update(transposed=True, shape=[1, 8])")
+        ),
+        ANSWERS.edited("numbers around n", 10, ("20.0 * n", "1.0 * n")),
+        ANSWERS.edited("one row of all", 8, ("'shape': [n, n]", "'shape': [1, n]")),
+        ANSWERS.edited("sizes too large", 8, ("[2, n + 1]", "[2, 65]")),
+        ANSWERS.edited("times too large", 8, ("given['times'] = 2", "given['times'] = 9")),
+        ANSWERS.edited("an entry missing", 2, ("'magnitude': 1.0, ", "")),
+        ANSWERS.edited("a list of texts", 2, ("'shape': [n, n]", "'shape': [str(n), n]")),
         Control("an ordinary matrix", fixed("4, 8"), 2.5, below=True),
     ),
     right_here=dict.fromkeys(

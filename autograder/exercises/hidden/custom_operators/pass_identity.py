@@ -54,6 +54,22 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(8),
+        ANSWERS.edited("without the limit", 5.5, (" {limit!r}", "")),
+        ANSWERS.edited("without the operators", 4.5, (" {sorted(operators)}", "")),
+        ANSWERS.edited("the limit in two digits", 5.5, ("{limit!r}", "{limit:.2f}")),
+        ANSWERS.edited("operators in their order", 6, ("{sorted(operators)}", "{operators}")),
+        ANSWERS.edited("with what it prints", 6.5, ("{limit!r}", "{limit!r} {verbose}")),
+        ANSWERS.edited("the number of operators", 6, ("{sorted(operators)}", "{len(operators)}")),
+        ANSWERS.edited(
+            "the name of the class", 2, ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "type(self).__name__")
+        ),
+        ANSWERS.edited("the reader of the next only", 0, ("for user in users:", "for user in users[:0]:")),
+        ANSWERS.edited("the clamp from 0", 0, ("(node, -limit, limit)", "(node, 0, limit)")),
+        ANSWERS.edited("the first operator only", 0, ("not in operators", "!= operators[0]")),
+        ANSWERS.edited(
+            "the clamp before the operator", 0, ("graph.inserting_after(node)", "graph.inserting_before(node)")
+        ),
+        ANSWERS.edited("a text of the time", 2, ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "repr(object())")),
         ANSWERS.edited("one name for all", 2, ("return f'BoundPass 1 {sorted(operators)} {limit!r}'", "return 'mine'")),
         ANSWERS.edited("no name", 2, ("return f'BoundPass 1 {sorted(operators)} {limit!r}'", "return None")),
         ANSWERS.edited("the name of the object", 2, ("{limit!r}'", "{limit!r} {id(self)}'")),
