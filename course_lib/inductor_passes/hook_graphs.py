@@ -34,6 +34,7 @@ class _Copying(CustomGraphPass):
         self.hook, self.found = hook, found
 
     def __call__(self, graph: fx.Graph) -> None:
+        assert graph.owning_module is not None, "Inductor's graphs have a module"
         self.found[self.hook] = fx.GraphModule(graph.owning_module, copy.deepcopy(graph))
         if self.hook == HOOKS[-1]:
             raise _ReachedTheLastHookError

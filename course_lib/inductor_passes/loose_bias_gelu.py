@@ -44,7 +44,7 @@ def fuse_loosely(graph_module: fx.GraphModule, extra_check: Callable[[Match], bo
         with_fake_values(graph_module)
     patterns = PatternMatcherPass()
 
-    @register_graph_pattern(loose_pattern(), extra_check=extra_check, pass_dict=patterns)  # type: ignore[untyped-decorator]  # it has no types
+    @register_graph_pattern(loose_pattern(), extra_check=extra_check, pass_dict=patterns)
     def rewrite(match: Match, x: fx.Node, bias: fx.Node, **numbers: object) -> None:
         last = match.output_node()
         with match.graph.inserting_before(last):

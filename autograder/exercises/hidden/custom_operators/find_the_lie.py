@@ -24,6 +24,17 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(10),
+        ANSWERS.edited("a large input", 10, ("[2, n + 1]", "[2, 2 * n - 1]")),
+        ANSWERS.edited(
+            "a square of one more, transposed",
+            10,
+            ("given['transposed'] = True", "given.update(transposed=True, shape=[n + 1, n + 1])"),
+        ),
+        ANSWERS.edited("the largest numbers", 10, ("20.0 * n", "1000")),
+        ANSWERS.edited("twice as many rows", 10, ("'shape': [n, n]", "'shape': [2 * n, n]")),
+        ANSWERS.edited("many times", 10, ("given['times'] = 2", "given['times'] = 8")),
+        ANSWERS.edited("whole numbers", 10, ("'magnitude': 1.0", "'magnitude': 1")),
+        ANSWERS.edited("every input transposed", 10, ("'transposed': False", "'transposed': True")),
         ANSWERS.edited("columns that divide", 8, ("[2, n + 1]", "[2, n]")),
         ANSWERS.edited("a column of a row", 8, ("given['transposed'] = True", "given['shape'] = [1, 4]")),
         ANSWERS.edited("small numbers", 8, ("20.0 * n", "0.01")),

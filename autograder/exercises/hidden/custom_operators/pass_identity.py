@@ -54,6 +54,36 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(8),
+        ANSWERS.edited(
+            "a hash",
+            8,
+            (
+                "f'BoundPass 1 {sorted(operators)} {limit!r}'",
+                "__import__('hashlib').sha256(repr((sorted(operators), limit)).encode()).hexdigest()",
+            ),
+        ),
+        ANSWERS.edited(
+            "bytes", 8, ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "repr((sorted(operators), limit)).encode()")
+        ),
+        ANSWERS.edited(
+            "a tuple",
+            8,
+            ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "('BoundPass', tuple(sorted(set(operators))), limit)"),
+        ),
+        ANSWERS.edited("the hex of the number", 8, ("{limit!r}", "{float(limit).hex()}")),
+        ANSWERS.edited(
+            "replaces all, then mends",
+            8,
+            (
+                "for user in users:\n                    user.replace_input_with(node, bounded)",
+                "node.replace_all_uses_with(bounded)\n                bounded.update_arg(0, node)",
+            ),
+        ),
+        ANSWERS.edited(
+            "asks the target",
+            8,
+            ("node.target.overloadpacket.__name__ not in operators", "str(node.target).split('.')[1] not in operators"),
+        ),
         ANSWERS.edited("without the limit", 5.5, (" {limit!r}", "")),
         ANSWERS.edited("without the operators", 4.5, (" {sorted(operators)}", "")),
         ANSWERS.edited("the limit in two digits", 5.5, ("{limit!r}", "{limit:.2f}")),

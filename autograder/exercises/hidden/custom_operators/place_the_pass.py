@@ -119,6 +119,25 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(8),
+        ANSWERS.edited(
+            "a set",
+            8,
+            ("[before_autograd] if '+' in spelling else []", "list({before_autograd} if '+' in spelling else set())"),
+        ),
+        ANSWERS.edited(
+            "in another order",
+            8,
+            ("return aten[:-1] if folded else aten", "return (aten[:-1] if folded else aten)[::-1]"),
+        ),
+        ANSWERS.edited("by the number of dimensions", 8, ("question['rank'] == 2", "question['rank'] < 3")),
+        ANSWERS.edited("by what stands in the text", 8, ("'linear' in spelling", "spelling.startswith('F.')")),
+        ANSWERS.edited("not rank 3", 8, ("question['rank'] == 2", "not question['rank'] == 3")),
+        ANSWERS.edited(
+            "any pattern with mm alone",
+            8,
+            ("if pattern == 'addmm':\n        return aten[-1:]", "if 'add' == pattern[:3]:\n        return aten[-1:]"),
+        ),
+        ANSWERS.edited("last by its index", 8, ("aten[-1:] if folded", "[question['hooks'][4]] if folded")),
         ANSWERS.edited("no fold", 4, ("question['rank'] == 2 and (not question['read_again'])", "False")),
         ANSWERS.edited(
             "a fold at any rank",

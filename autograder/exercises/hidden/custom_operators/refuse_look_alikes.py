@@ -168,6 +168,104 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(15),
+        ANSWERS.edited(
+            "alpha by its name",
+            15,
+            (
+                "if any((node.kwargs for node in match.nodes)):",
+                "if any(('alpha' in node.kwargs for node in match.nodes)):",
+            ),
+        ),
+        ANSWERS.edited(
+            "a difference of numbers",
+            15,
+            (
+                "all(map(math.isclose, numbers, (0.5, math.sqrt(0.5), 1)))",
+                "all((abs(a - b) < 1e-9 for a, b in zip(numbers, (0.5, 2 ** -0.5, 1))))",
+            ),
+        ),
+        ANSWERS.edited("the last of the nodes", 15, ("match.output_node()", "match.nodes[-1]")),
+        ANSWERS.edited(
+            "rank and length",
+            15,
+            ("column.shape == rows.shape[-1:]", "column.ndim == 1 and column.numel() == rows.size(-1)"),
+        ),
+        ANSWERS.edited(
+            "users one by one",
+            15,
+            ("not set(node.users) <= inside", "any((user not in inside for user in node.users))"),
+        ),
+        ANSWERS.edited(
+            "the form of the sum",
+            15,
+            ("column.shape == rows.shape[-1:]", "column.dim() == 1 and list(column.shape) == list(rows.shape)[-1:]"),
+        ),
+        ANSWERS.edited("ignores keyword arguments", 9, ("if any((node.kwargs for node in match.nodes)):", "if False:")),
+        ANSWERS.edited(
+            "looks at the first sum's alpha only",
+            9,
+            ("if any((node.kwargs for node in match.nodes)):", "if match.nodes[0].kwargs:"),
+        ),
+        ANSWERS.edited(
+            "ignores who else reads",
+            8,
+            ("if any((not set(node.users) <= inside for node in match.nodes if node is not last)):", "if False:"),
+        ),
+        ANSWERS.edited(
+            "one reader for each node",
+            0,
+            (
+                "if any((not set(node.users) <= inside for node in match.nodes if node is not last)):",
+                "if any((len(node.users) != 1 for node in match.nodes)):",
+            ),
+        ),
+        ANSWERS.edited(
+            "asks only for the readers of the sum",
+            10,
+            ("for node in match.nodes if node is not last)", "for node in match.nodes[:1])"),
+        ),
+        ANSWERS.edited(
+            "the last node must not be read twice",
+            14.668,
+            (" if node is not last", " if node is not last or len(node.users) > 1"),
+            below=True,
+        ),
+        ANSWERS.edited(
+            "ignores the numbers", 9, ("if not all(map(math.isclose, numbers, (0.5, math.sqrt(0.5), 1))):", "if False:")
+        ),
+        ANSWERS.edited(
+            "numbers to two digits",
+            9,
+            (
+                "if not all(map(math.isclose, numbers, (0.5, math.sqrt(0.5), 1))):",
+                "if not all((abs(a - b) < 0.01 for a, b in zip(numbers, (0.5, math.sqrt(0.5), 1)))):",
+            ),
+        ),
+        ANSWERS.edited(
+            "numbers equal to the last digit",
+            14,
+            (
+                "if not all(map(math.isclose, numbers, (0.5, math.sqrt(0.5), 1))):",
+                "if numbers != [0.5, math.sqrt(0.5), 1]:",
+            ),
+        ),
+        ANSWERS.edited("ignores the dtype", 9, (" and column.dtype == rows.dtype", "")),
+        ANSWERS.edited("only the rank of the bias", 9, ("column.shape == rows.shape[-1:]", "column.ndim == 1")),
+        ANSWERS.edited(
+            "only the length of the bias", 9, ("column.shape == rows.shape[-1:]", "column.shape[-1] == rows.shape[-1]")
+        ),
+        ANSWERS.edited(
+            "matrices only",
+            14.668,
+            ("column.shape == rows.shape[-1:]", "rows.ndim == 2 and column.shape == rows.shape[-1:]"),
+            below=True,
+        ),
+        ANSWERS.edited(
+            "float32 only",
+            14.668,
+            ("column.dtype == rows.dtype", "column.dtype == rows.dtype == torch.float32"),
+            below=True,
+        ),
         Control("accepts everything", ALWAYS.format("True"), 4),
         Control("refuses everything", ALWAYS.format("False"), 0),
     ),

@@ -131,6 +131,65 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(12),
+        ANSWERS.edited("other examples", 12, ("((4, 8), (4, 8), (8,), (8,))", "((5, 3), (5, 3), (3,), (3,))")),
+        ANSWERS.edited("another number for eps", 12, ("0.1234", "0.777")),
+        ANSWERS.edited(
+            "ignores alpha", 7.2, ("if any(('alpha' in node.kwargs for node in match.nodes)):", "if False:")
+        ),
+        ANSWERS.edited("no check at all", 7.1, (", extra_check=suits", "")),
+        ANSWERS.edited(
+            "eps of the pattern",
+            9.35,
+            (", scalar_workaround=eps", ""),
+            (
+                "(x, residual, weight, bias, eps):\n        return F.layer_norm(x + residual, weight.shape, weight, bias, eps)",
+                "(x, residual, weight, bias):\n        return F.layer_norm(x + residual, weight.shape, weight, bias, 1e-05)",
+            ),
+            (
+                "(x, residual, weight, bias, eps):\n        return torch.ops.course_lib.residual_layer_norm(x, residual, weight, bias, eps)",
+                "(x, residual, weight, bias):\n        return torch.ops.course_lib.residual_layer_norm(x, residual, weight, bias, 1e-05)",
+            ),
+        ),
+        ANSWERS.edited(
+            "eps of the default in the call",
+            7.2,
+            ("residual_layer_norm(x, residual, weight, bias, eps)", "residual_layer_norm(x, residual, weight, bias)"),
+        ),
+        ANSWERS.edited(
+            "one tensor for two arguments",
+            0,
+            (
+                "[torch.empty(shape) for shape in ((4, 8), (4, 8), (8,), (8,))]",
+                "[torch.empty(4, 8)] * 2 + [torch.empty(8)] * 2",
+            ),
+        ),
+        ANSWERS.edited(
+            "weight and bias swapped",
+            0,
+            (
+                "residual_layer_norm(x, residual, weight, bias, eps)",
+                "residual_layer_norm(x, residual, bias, weight, eps)",
+            ),
+        ),
+        ANSWERS.edited(
+            "ignores the shapes",
+            9.8,
+            (
+                "return same_dtype and x.shape == residual.shape and (weight.shape == bias.shape == x.shape[-1:])",
+                "return same_dtype",
+            ),
+        ),
+        ANSWERS.edited("ignores the dtypes", 9.8, ("return same_dtype and ", "return ")),
+        ANSWERS.edited(
+            "ignores the residual's shape", 9.8, ("same_dtype and x.shape == residual.shape and", "same_dtype and")
+        ),
+        ANSWERS.edited("ignores the weight's shape", 9.8, (" and (weight.shape == bias.shape == x.shape[-1:])", "")),
+        ANSWERS.edited(
+            "numbers for nodes", 9.8, ("if not all((isinstance(node, fx.Node) for node in nodes)):", "if False:")
+        ),
+        ANSWERS.edited("matrices only", 11.48, ("return same_dtype and ", "return x.ndim == 2 and same_dtype and ")),
+        ANSWERS.edited("no fake values", 12, ("with_fake_values(graph_module)", "graph_module")),
+        ANSWERS.edited("the eps of the example", 12, ("{'eps': 0.1234}", "{'eps': 1e-05}")),
         Control("nothing", "def fuse_block_ends(graph_module):\n    return graph_module\n", 0),
     ),
     right_here={"swapped operands": "a sum has two orders, and the operator adds its first two arguments"},
