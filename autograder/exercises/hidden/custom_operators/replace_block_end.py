@@ -131,25 +131,22 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(12),
+        ANSWERS.edited(
+            "any keyword of a sum",
+            12,
+            (
+                "'alpha' in node.kwargs for node in match.nodes",
+                "node.kwargs for node in match.nodes if 'add' in str(node.target)",
+            ),
+        ),
+        ANSWERS.edited("the residual first", 12, ("F.layer_norm(x + residual,", "F.layer_norm(residual + x,")),
+        ANSWERS.edited("by the method", 12, ("x + residual, weight.shape", "x.add(residual), weight.shape")),
         ANSWERS.edited("other examples", 12, ("((4, 8), (4, 8), (8,), (8,))", "((5, 3), (5, 3), (3,), (3,))")),
         ANSWERS.edited("another number for eps", 12, ("0.1234", "0.777")),
         ANSWERS.edited(
             "ignores alpha", 7.2, ("if any(('alpha' in node.kwargs for node in match.nodes)):", "if False:")
         ),
         ANSWERS.edited("no check at all", 7.1, (", extra_check=suits", "")),
-        ANSWERS.edited(
-            "eps of the pattern",
-            9.35,
-            (", scalar_workaround=eps", ""),
-            (
-                "(x, residual, weight, bias, eps):\n        return F.layer_norm(x + residual, weight.shape, weight, bias, eps)",
-                "(x, residual, weight, bias):\n        return F.layer_norm(x + residual, weight.shape, weight, bias, 1e-05)",
-            ),
-            (
-                "(x, residual, weight, bias, eps):\n        return torch.ops.course_lib.residual_layer_norm(x, residual, weight, bias, eps)",
-                "(x, residual, weight, bias):\n        return torch.ops.course_lib.residual_layer_norm(x, residual, weight, bias, 1e-05)",
-            ),
-        ),
         ANSWERS.edited(
             "eps of the default in the call",
             7.2,
