@@ -1,8 +1,10 @@
 """Exercise 11.5: the check behind a loose pattern, which accepts bias and GELU and refuses what looks like it."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from autograder.exercises.programs.aten_programs import aten_program
@@ -39,6 +41,39 @@ RETURNED = aten_program(
     reason="The second sum is also an output: it stays, and a fused call would compute it again.",
 )
 
+
+def times_gelu(half: float, scale: float, one: float) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return a product of GELU and of what has its form, with other numbers."""
+
+    def product(x: Tensor, b: Tensor) -> Tensor:
+        h = x + b
+        return ((h * half) * (torch.erf(h * scale) + one)) * F.gelu(x + b)
+
+    return product
+
+
+NUMBERS = [
+    aten_program(
+        f"{name} of GELU is {value}",
+        times_gelu(*numbers),
+        (ROWS, BIAS),
+        reason=f"In GELU {name} is {right}.",
+    )
+    for name, value, right, numbers in (
+        ("the factor in front", "1.0", "0.5", (1.0, math.sqrt(0.5), 1)),
+        ("the scale inside erf", "0.5", "the root of 0.5", (0.5, 0.5, 1)),
+        ("the scale inside erf", "0.7", "the root of 0.5", (0.5, 0.7, 1)),
+        ("the summand behind erf", "2", "1", (0.5, math.sqrt(0.5), 2)),
+    )
+] + [
+    aten_program(
+        "torch.add(torch.erf(h * sqrt(0.5)), 1, alpha=2) is no GELU",
+        lambda x, b: ((h := x + b) * 0.5) * torch.add(torch.erf(h * math.sqrt(0.5)), 1, alpha=2) + F.gelu(x + b),
+        (ROWS, BIAS),
+        reason="The second sum of the match has an alpha, too.",
+    )
+]
+
 EXERCISE = Exercise(
     title="Refuse look-alikes",
     kind=Kind.GRAPH,
@@ -63,5 +98,6 @@ EXERCISE = Exercise(
             2.0,
             rewrites([RETURNED], OPERATOR, together=True, continued=True),
         ),
+        Check("other numbers stay", "literals", 2.0, rewrites(NUMBERS, OPERATOR, together=True)),
     ),
 )
