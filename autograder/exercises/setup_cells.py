@@ -174,7 +174,24 @@ from course_lib.graph import draw
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.show import Table, format_bytes
 """,
-    "custom_operators": "",
+    "custom_operators": """\
+import math
+import operator
+import torch
+from torch import fx
+from torch._inductor import config
+from torch._inductor.custom_graph_pass import CustomGraphPass
+from torch._inductor.pattern_matcher import PatternMatcherPass, fwd_only, register_replacement
+from torch._inductor.utils import fresh_cache
+from torch.library import custom_op, opcheck
+from torch.nn import functional as F
+import course_lib.kernels
+from course_lib.graph import cost, count_operators, draw, propagate_shapes
+from course_lib.graph.diff import diff, draw_diff
+from course_lib.inductor_passes import HOOKS, calls_of, calls_of_chain, chain_of, decomposed
+from course_lib.inductor_passes import fuse_loosely, graphs_at_hooks, with_fake_values
+from course_lib.show import Table
+""",
     "triton_kernels": "",
     "attention": """\
 import math

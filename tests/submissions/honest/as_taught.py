@@ -43,3 +43,8 @@ Gets full marks: each answer cell is that of the notebook with solutions, in the
 # %% solution 13_predict_backend = 6
 # %% solution 13_score_mods = 10
 # %% solution 13_tiled_attention = 14
+# %% solution 11_find_the_lie = 10
+# %% solution 11_pass_identity = 8
+# %% solution 11_place_the_pass = 8
+# %% solution 11_refuse_look_alikes = 15
+# %% solution 11_replace_block_end = 12

@@ -76,3 +76,8 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% unanswered 13_tiled_attention
 # %% mistake 13_score_mods = 7.8: one slope for all
 # %% mistake 13_choose_attention = 5.8: dropout is fused on a CPU
+# %% solution 11_find_the_lie = 10
+# %% mistake 11_pass_identity = 5.5: without the limit
+# %% unanswered 11_place_the_pass
+# %% unanswered 11_refuse_look_alikes
+# %% unanswered 11_replace_block_end

@@ -1,0 +1,1 @@
+"""Exercises of lesson 11: custom operators, and passes inside Inductor."""

@@ -1,0 +1,1 @@
+"""Hidden parts of the exercises of lesson 11."""

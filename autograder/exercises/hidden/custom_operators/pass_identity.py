@@ -1,0 +1,108 @@
+"""Hidden checks and controls of exercise 11.4."""
+
+from autograder.exercises.custom_operators.pass_identity import OPERATORS, Options, Pair, tells
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, HiddenPart
+
+
+def another_order(draw: Draw, first: Options) -> list[Pair]:
+    """Return two passes with the same operators in another order."""
+    return [
+        (
+            "with the same operators in another order do the same",
+            first,
+            {**first, "operators": first["operators"][::-1]},
+        )
+    ]
+
+
+def other_operators(draw: Draw, first: Options) -> list[Pair]:
+    """Return passes for other operators."""
+    other = [name for name in OPERATORS if name not in first["operators"]][:2]
+    return [
+        ("for different operators do different things", first, {**first, "operators": other}),
+        ("for two operators and for one do different things", first, {**first, "operators": first["operators"][:1]}),
+    ]
+
+
+def another_print(draw: Draw, first: Options) -> list[Pair]:
+    """Return two passes of which one prints."""
+    return [("of which one prints give the same graph", first, {**first, "verbose": True})]
+
+
+def swapped(draw: Draw, first: Options) -> list[Pair]:
+    """Return passes whose texts are easily confused."""
+    ambiguous = {**first, "operators": [*first["operators"], "sin", "exp"][:3]}
+    return (
+        [("for two operators and for three do different things", first, ambiguous)]
+        if _differs(first, ambiguous)
+        else []
+    )
+
+
+def _differs(one: Options, other: Options) -> bool:
+    return set(one["operators"]) != set(other["operators"])
+
+
+ANSWERS = Answers(__name__)
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("operators, in any order", "operators", 2.0, tells(another_order, other_operators)),
+        Check("what does not change the graph", "print", 1.5, tells(another_print, swapped)),
+    ),
+    controls=(
+        ANSWERS.reference(8),
+        ANSWERS.edited(
+            "a hash",
+            8,
+            (
+                "f'BoundPass 1 {sorted(operators)} {limit!r}'",
+                "__import__('hashlib').sha256(repr((sorted(operators), limit)).encode()).hexdigest()",
+            ),
+        ),
+        ANSWERS.edited(
+            "bytes", 8, ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "repr((sorted(operators), limit)).encode()")
+        ),
+        ANSWERS.edited(
+            "a tuple",
+            8,
+            ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "('BoundPass', tuple(sorted(set(operators))), limit)"),
+        ),
+        ANSWERS.edited("the hex of the number", 8, ("{limit!r}", "{float(limit).hex()}")),
+        ANSWERS.edited(
+            "replaces all, then mends",
+            8,
+            (
+                "for user in users:\n                    user.replace_input_with(node, bounded)",
+                "node.replace_all_uses_with(bounded)\n                bounded.update_arg(0, node)",
+            ),
+        ),
+        ANSWERS.edited(
+            "asks the target",
+            8,
+            ("node.target.overloadpacket.__name__ not in operators", "str(node.target).split('.')[1] not in operators"),
+        ),
+        ANSWERS.edited("without the limit", 5.5, (" {limit!r}", "")),
+        ANSWERS.edited("without the operators", 4.5, (" {sorted(operators)}", "")),
+        ANSWERS.edited("the limit in two digits", 5.5, ("{limit!r}", "{limit:.2f}")),
+        ANSWERS.edited("operators in their order", 6, ("{sorted(operators)}", "{operators}")),
+        ANSWERS.edited("with what it prints", 6.5, ("{limit!r}", "{limit!r} {verbose}")),
+        ANSWERS.edited("the number of operators", 6, ("{sorted(operators)}", "{len(operators)}")),
+        ANSWERS.edited(
+            "the name of the class", 2, ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "type(self).__name__")
+        ),
+        ANSWERS.edited("the reader of the next only", 0, ("for user in users:", "for user in users[:0]:")),
+        ANSWERS.edited("the clamp from 0", 0, ("(node, -limit, limit)", "(node, 0, limit)")),
+        ANSWERS.edited("the first operator only", 0, ("not in operators", "!= operators[0]")),
+        ANSWERS.edited(
+            "the clamp before the operator", 0, ("graph.inserting_after(node)", "graph.inserting_before(node)")
+        ),
+        ANSWERS.edited("a text of the time", 2, ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "repr(object())")),
+        ANSWERS.edited("one name for all", 2, ("return f'BoundPass 1 {sorted(operators)} {limit!r}'", "return 'mine'")),
+        ANSWERS.edited("no name", 2, ("return f'BoundPass 1 {sorted(operators)} {limit!r}'", "return None")),
+        ANSWERS.edited("the name of the object", 2, ("{limit!r}'", "{limit!r} {id(self)}'")),
+    ),
+    right_here={"wrong in the first entry only": "it changes every uuid in the same way"},
+)

@@ -1,0 +1,52 @@
+"""What people likely get wrong in lesson 11 is named, and the programs of its passes are what the tasks say."""
+
+import pytest
+
+from autograder.exercises.custom_operators import place_the_pass, refuse_look_alikes, replace_block_end
+from autograder.exercises.hidden.custom_operators import place_the_pass as known_places
+from autograder.exercises.hidden.custom_operators import refuse_look_alikes as hidden_look_alikes
+from autograder.exercises.hidden.custom_operators import replace_block_end as hidden_ends
+from course_lib.inductor_passes import HOOKS, fuse_loosely
+from tests.autograder.exercises.judged import said
+from tests.drawn import some
+
+FOLD = "question['rank'] == 2 and (not question['read_again'])"
+# exercise, words of a message of a visible check, changes of the reference
+NAMED = [
+    ("11_find_the_lie", "contiguous", ("given['transposed'] = True", "given['times'] = 1")),
+    ("11_pass_identity", "is the same for both", (" {limit!r}", "")),
+    ("11_pass_identity", "leaves its cache aside", ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "None")),
+    ("11_place_the_pass", "a view stands between", (FOLD, "not question['read_again']")),
+    ("11_place_the_pass", "folds product and sum", (FOLD, "False")),
+    ("11_refuse_look_alikes", "x + 2 b", ("if any((node.kwargs for node in match.nodes)):", "if False:")),
+    ("11_replace_block_end", "x + 2 r", ("if any(('alpha' in node.kwargs for node in match.nodes)):", "if False:")),
+    ("11_replace_block_end", "eps is", ("bias, eps)\n\n    def suits", "bias)\n\n    def suits")),
+]
+
+
+@pytest.mark.parametrize("mistake", some(NAMED, 2, name="mistakes"), ids=lambda mistake: f"{mistake[0]}: {mistake[1]}")
+def test_a_likely_mistake_is_named(mistake: tuple[str, str, tuple[str, str]]) -> None:
+    exercise_id, words, change = mistake
+    assert words in said(exercise_id, change, hidden=False)
+
+
+def test_the_hooks_of_the_questions_are_those_of_the_library() -> None:
+    assert place_the_pass.HOOKS == HOOKS
+
+
+def test_without_a_check_each_look_alike_is_rewritten_but_what_the_matcher_itself_refuses() -> None:
+    programs = [*hidden_look_alikes.LOOK_ALIKES, *refuse_look_alikes.NUMBERS]
+    programs += [refuse_look_alikes.DOUBLED, refuse_look_alikes.RETURNED]
+    loose = [fuse_loosely(program.trace(), lambda match: True) - program.fused for program in programs]
+    assert loose.count(0) == 1, "a write between the nodes of a match is the matcher's own affair, nothing else"
+    assert len(hidden_look_alikes.LOOK_ALIKES) == 10
+
+
+def test_the_sum_of_a_linear_layer_is_never_seen() -> None:
+    asked = place_the_pass.question("F.linear(x, w.T, b)", 2, place_the_pass.MM)
+    assert known_places.hooks(asked) == []
+
+
+def test_every_program_of_the_block_end_has_a_place_to_replace() -> None:
+    programs = [replace_block_end.LITERAL, replace_block_end.DOUBLED, *hidden_ends.STAY, *hidden_ends.SEVERAL]
+    assert all(program.fused >= 1 and "rsqrt" in program.trace().code for program in programs)
