@@ -16,6 +16,8 @@ LESSONS: tuple[str, ...] = (
     "dynamo",
     "aot_autograd",
     "inductor",
+    "backends",
+    "custom_operators",
 )
 """The packages with exercises; a lesson's index here is its number and the number of its notebook."""
 

@@ -155,5 +155,7 @@ from course_lib.graph.source_map import source_map
 from course_lib.models import option_programs, program_from_steps
 from course_lib.models.chains import inputs_of, program_of, source_of
 """,
+    "backends": "",
+    "custom_operators": "",
 }
 """By the lesson's package; the lines stand in the set-up cell of its notebook."""
