@@ -18,6 +18,7 @@ LESSONS: tuple[str, ...] = (
     "inductor",
     "backends",
     "custom_operators",
+    "triton_kernels",
 )
 """The packages with exercises; a lesson's index here is its number and the number of its notebook."""
 

@@ -157,5 +157,12 @@ from course_lib.models.chains import inputs_of, program_of, source_of
 """,
     "backends": "",
     "custom_operators": "",
+    "triton_kernels": """\
+import torch
+import triton
+import triton.language as tl
+from torch.nn import functional as F
+from course_lib.kernel_programs import AccessLog
+""",
 }
 """By the lesson's package; the lines stand in the set-up cell of its notebook."""
