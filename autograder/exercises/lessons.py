@@ -16,6 +16,9 @@ LESSONS: tuple[str, ...] = (
     "dynamo",
     "aot_autograd",
     "inductor",
+    "backends",
+    "custom_operators",
+    "triton_kernels",
 )
 """The packages with exercises; a lesson's index here is its number and the number of its notebook."""
 

@@ -155,5 +155,14 @@ from course_lib.graph.source_map import source_map
 from course_lib.models import option_programs, program_from_steps
 from course_lib.models.chains import inputs_of, program_of, source_of
 """,
+    "backends": "",
+    "custom_operators": "",
+    "triton_kernels": """\
+import torch
+import triton
+import triton.language as tl
+from torch.nn import functional as F
+from course_lib.kernel_programs import AccessLog
+""",
 }
 """By the lesson's package; the lines stand in the set-up cell of its notebook."""

@@ -1,0 +1,7 @@
+"""See which program of a Triton kernel reads and writes which element, while Triton's interpreter runs it."""
+
+from course_lib.kernel_programs.access_log import Access, AccessLog, Conflict, Stray, Traffic
+from course_lib.kernel_programs.access_map import AccessMap
+from course_lib.kernel_programs.interpreter import interpreter_of_triton
+
+__all__ = ["Access", "AccessLog", "AccessMap", "Conflict", "Stray", "Traffic", "interpreter_of_triton"]
