@@ -1,0 +1,308 @@
+"""Exercise 12.5: the block end of a pre-norm layer in one kernel, which returns the sum and the normalised sum."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from autograder.host import comparison
+from autograder.host.checks.kernel_checks import Demand, apart, holds, inside, resembles
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.callable import Case, promoted
+from autograder.host.kinds.kernel import KernelRun
+from course_lib.kernels.dropout import uniform_numbers
+
+Formula = Callable[..., Sequence[Tensor]]
+NAMES = ("the sum", "the normalised sum")
+FEWEST = 8  # elements by which a mistake is told from others
+
+
+def kept(like: Tensor, p: float, seed: int, *, of: str = "row * columns + column") -> Tensor:
+    """Return the mask of kept elements; `of` is the position whose random number decides."""
+    rows, columns = like.shape
+    places = {"row": torch.arange(rows)[:, None], "column": torch.arange(columns), "columns": columns}
+    places["block"] = 1 << max(0, columns - 1).bit_length()
+    positions = {
+        "row * columns + column": lambda: places["row"] * columns + places["column"],
+        "column": lambda: places["row"] * 0 + places["column"],
+        "row": lambda: places["row"] + 0 * places["column"],
+        "row * BLOCK + column": lambda: places["row"] * places["block"] + places["column"],
+        "column * rows + row": lambda: places["column"] * rows + places["row"],
+    }[of]()
+    return uniform_numbers(seed, positions) >= torch.tensor(p, dtype=torch.float32)
+
+
+def normalised(h: Tensor, weight: Tensor, shift: Tensor, eps: float) -> Tensor:
+    """Return LayerNorm by PyTorch's own function."""
+    return F.layer_norm(h, h.shape[-1:], weight, shift, eps)
+
+
+def block_end(
+    x: Tensor, bias: Tensor, residual: Tensor, weight: Tensor, shift: Tensor, p: float, seed: int, eps: float
+) -> tuple[Tensor, Tensor]:
+    """Return the reference: the sum, and the normalised sum."""
+    h = residual + (x + bias) * kept(x, p, seed).to(x.dtype) / (1 - p)
+    return h, normalised(h, weight, shift, eps)
+
+
+Sum = Callable[[Tensor, Tensor, Tensor, float, int], Tensor]
+Norm = Callable[[Tensor, Tensor, Tensor, float], Tensor]
+
+
+def _sum(found: Sum) -> Formula:
+    def formula(
+        x: Tensor, bias: Tensor, residual: Tensor, weight: Tensor, shift: Tensor, p: float, seed: int, eps: float
+    ) -> Sequence[Tensor]:
+        h = found(x, bias, residual, p, seed)
+        return h, normalised(h, weight, shift, eps)
+
+    return formula
+
+
+def _norm(found: Norm) -> Formula:
+    def formula(*args: object) -> Sequence[Tensor]:
+        h = block_end(*args)[0]  # type: ignore[arg-type]  # the arguments of the reference
+        *_, weight, shift, _p, _seed, eps = args
+        return h, found(h, weight, shift, eps)  # type: ignore[arg-type]  # as above
+
+    return formula
+
+
+def _masked(of: str) -> Sum:
+    return lambda x, b, r, p, seed: r + (x + b) * kept(x, p, seed, of=of) / (1 - p)
+
+
+def _sample_variance(h: Tensor) -> Tensor:
+    columns = h.shape[-1]
+    return h.var(-1, keepdim=True, correction=0) * columns / max(1, columns - 1)
+
+
+def _padded_variance(h: Tensor, weight: Tensor, shift: Tensor, eps: float) -> Tensor:
+    mean, columns = h.mean(-1, keepdim=True), h.shape[-1]
+    padding = (1 << max(0, columns - 1).bit_length()) - columns
+    squares = ((h - mean) ** 2).sum(-1, keepdim=True) + padding * mean**2
+    return (h - mean) * torch.rsqrt(squares / columns + eps) * weight + shift
+
+
+WRONG_SUMS: Sequence[tuple[Sum, str]] = (
+    (
+        lambda x, b, r, p, seed: r + (x + b) * kept(x, p, seed),
+        "Kept elements were not scaled: divide them by 1 - p, so that the expected value stays.",
+    ),
+    (
+        lambda x, b, r, p, seed: r + (x + b) * kept(x, p, seed) * (1 - p),
+        "Kept elements were multiplied by 1 - p; they are divided by it.",
+    ),
+    (
+        lambda x, b, r, p, seed: r + (x + b) * kept(x, p, seed) / p,
+        "Kept elements were divided by p; that is the share of the dropped ones. Divide by 1 - p.",
+    ),
+    (
+        lambda x, b, r, p, seed: r + (x + b) * ~kept(x, p, seed) / (1 - p),
+        "The mask is inverted: an element is kept where its random number is at least p.",
+    ),
+    (
+        lambda x, b, r, p, seed: (r + x + b) * kept(x, p, seed) / (1 - p),
+        "Dropout was applied to the residual, too; drop x + bias, and add the residual afterwards.",
+    ),
+    (
+        lambda x, b, r, p, seed: r + x * kept(x, p, seed) / (1 - p) + b,
+        "The bias was added after dropout; it is added to x first.",
+    ),
+    (
+        _masked("column"),
+        "All rows have the same mask: the position counts on over the whole matrix, row * columns + column.",
+    ),
+    (_masked("row"), "A whole row was kept or dropped: each element has a position of its own."),
+    (
+        _masked("row * BLOCK + column"),
+        "The position is row * BLOCK + column, so the mask changes with the block's size; count row * columns + column.",
+    ),
+    (
+        _masked("column * rows + row"),
+        "The position is column * rows + row: the matrix was counted column by column; count row by row.",
+    ),
+    (
+        lambda x, b, r, p, seed: r + (x + b) * kept(x, p, 0) / (1 - p),
+        "The mask is that of seed 0: pass the seed of the call to tl.rand.",
+    ),
+    (lambda x, b, r, p, seed: r + x + b, "Nothing was dropped: p and seed had no effect."),
+    (lambda x, b, r, p, seed: r + x, "The bias is missing; dropout had no effect."),
+    (lambda x, b, r, p, seed: r + x * kept(x, p, seed) / (1 - p), "The bias is missing."),
+    (lambda x, b, r, p, seed: (x + b) * kept(x, p, seed) / (1 - p), "The residual is missing."),
+)
+WRONG_NORMS: Sequence[tuple[Norm, str]] = (
+    (
+        lambda h, w, s, eps: (h - h.mean(-1, keepdim=True)) / (_sample_variance(h).sqrt() + eps) * w + s,
+        "The variance was divided by columns - 1, and eps stands outside of the root.",
+    ),
+    (
+        lambda h, w, s, eps: (h - h.mean(-1, keepdim=True)) * torch.rsqrt(_sample_variance(h) + eps) * w + s,
+        "The squares were divided by columns - 1; LayerNorm divides by columns.",
+    ),
+    (
+        lambda h, w, s, eps: (h - h.mean(-1, keepdim=True)) * torch.rsqrt((h**2).mean(-1, keepdim=True) + eps) * w + s,
+        "The mean of h * h is not the variance: subtract the mean of the row first.",
+    ),
+    (
+        lambda h, w, s, eps: h * torch.rsqrt((h**2).mean(-1, keepdim=True) + eps) * w + s,
+        "This is RMSNorm: LayerNorm subtracts the mean of the row first.",
+    ),
+    (
+        lambda h, w, s, eps: h * torch.rsqrt(h.var(-1, keepdim=True, correction=0) + eps) * w + s,
+        "The mean was subtracted for the variance, and not from the result.",
+    ),
+    (
+        _padded_variance,
+        "Lanes beyond the row count in the variance: after the mean is subtracted they hold -mean. Set them to 0 with "
+        "tl.where(inside, ..., 0.0).",
+    ),
+    (lambda h, w, s, eps: normalised(h, w, torch.zeros_like(s), eps), "The shift is missing."),
+    (lambda h, w, s, eps: normalised(h, torch.ones_like(w), s, eps), "The weight is missing."),
+    (
+        lambda h, w, s, eps: normalised(h, torch.ones_like(w), torch.zeros_like(s), eps),
+        "Weight and shift are missing.",
+    ),
+    (
+        lambda h, w, s, eps: normalised(h, w, s, 0.0),
+        "eps is missing: it is added to the variance, under the root.",
+    ),
+    (lambda h, w, s, eps: normalised(h, s, w, eps), "Weight and shift are swapped."),
+    (lambda h, w, s, eps: h, "This is the sum itself; the second output is normalised."),
+)
+MISTAKES: Sequence[Sequence[tuple[Formula, str]]] = (
+    [(_sum(found), says) for found, says in WRONG_SUMS],
+    [(_norm(found), says) for found, says in WRONG_NORMS],
+)
+
+
+def right(number: int, reference: Formula, names: Sequence[str], mistakes: Sequence[tuple[Formula, str]]) -> Demand:
+    """Demand that one output equals the reference's; a mistake explains an output that equals its own."""
+
+    def demand(run: KernelRun, case: Case) -> None:
+        exact = promoted(case)
+        truth, eager = reference(*exact.args)[number], reference(*case.args)[number]
+        found, traffic = run.outputs[number], run.returned[number]
+        if traffic.stored < traffic.elements:
+            raise CheckFailedError(
+                f"{traffic.elements - traffic.stored} of {traffic.elements} elements of {names[number]} were never "
+                f"stored{case.where}. One program stores one row, and the grid has a program for each row."
+            )
+        try:
+            comparison.require_close(found, truth, eager, names[number], case.where)
+        except CheckFailedError as error:
+            for formula, says in mistakes:
+                wrong = formula(*exact.args)[number]
+                if _same(found, wrong) and not _same(wrong, truth):
+                    raise CheckFailedError(f"{names[number].capitalize()}{case.where}: {says}") from None
+            raise error from None
+
+    return demand
+
+
+def _same(found: Tensor, wrong: Tensor) -> bool:
+    # about ten times the error of a sum in float32, and far less than any of the mistakes makes
+    return found.numel() >= FEWEST and torch.allclose(found.double(), wrong.double(), rtol=1e-4, atol=1e-5)
+
+
+def once(inputs: Sequence[int]) -> Demand:
+    """Demand that each element of these inputs is loaded once, each output is stored once, and nothing else is."""
+
+    def demand(run: KernelRun, case: Case) -> None:
+        for number in inputs:
+            each = run.inputs[number]
+            _require_once("loaded", each.loads, each.elements, each.name, case)
+        for each in run.returned:
+            _require_once("stored", each.stores, each.elements, each.name, case)
+        for each in run.made:
+            if each.loads:
+                raise CheckFailedError(
+                    f"{each.loads:,} elements of {each.name} were read back from memory{case.where}. A block that was "
+                    "computed stays in registers: use it there."
+                )
+            if each.role != "output" and each.stores:
+                raise CheckFailedError(
+                    f"{each.name}, which is not returned, was written{case.where}: {each.stores:,} elements. Nothing "
+                    "has to be kept but the outputs; a mask follows from seed and position."
+                )
+
+    return demand
+
+
+def _require_once(what: str, count: int, elements: int, name: str, case: Case) -> None:
+    if count > elements:
+        raise CheckFailedError(
+            f"{count:,} elements of {name} were {what}{case.where}, which has {elements:,}. Once is enough: a row fits "
+            "into one block.",
+            share=max(0.0, 2 - count / elements) / 2,
+        )
+
+
+SUM, NORMED = (partial(right, reference=block_end, names=NAMES, mistakes=MISTAKES[i])(i) for i in (0, 1))
+NEAR = resembles(block_end, NAMES)
+TRAFFIC = (NEAR, once((0, 2)), apart)
+
+
+def inputs(
+    draw: Draw, rows: int, columns: int, *, p: float = 0.0, mean: float = 0.0, seed: int | None = None
+) -> tuple[Tensor | float | int, ...]:
+    """Return x, bias, residual, weight, shift, p, seed and eps; an eps this large is seen when it is missing."""
+    return (
+        draw.normal(rows, columns),
+        draw.normal(columns),
+        draw.normal(rows, columns) + mean,
+        draw.normal(columns) + 2,
+        draw.normal(columns),
+        p,
+        draw.integer(1, 2**31 - 1) if seed is None else seed,
+        0.02,
+    )
+
+
+def sized(*sizes: tuple[int, int], p: Sequence[float] = (0.0,)) -> Callable[[Draw], list[Case]]:
+    """Return matrices of these sizes, each with a drawn one of these probabilities."""
+
+    def cases(draw: Draw) -> list[Case]:
+        found = []
+        for rows, columns in sizes:
+            share = draw.choice(p)
+            found.append(Case(inputs(draw, rows, columns, p=share), label=f"for {rows} rows of {columns} with p={share}"))
+        return found
+
+    return cases
+
+
+def _check(name: str, category: str, points: float, cases: Callable[[Draw], list[Case]], *demands: Demand) -> Check:
+    return Check(name, category, points, holds(cases, block_end, NAMES, *demands))
+
+
+EXERCISE = Exercise(
+    title="A pre-norm block end in one kernel",
+    kind=Kind.KERNEL,
+    entry_point="block_end",
+    points=14,
+    hints=(
+        "One program has one row, so sums over the row stay in it. Write down in order: load, add the bias, drop, add "
+        "the residual, store, normalise, store.",
+        "The position of an element is row * columns + column, in the random number and in both stores. x and residual "
+        "have strides of their own. tl.where(keep, branch / (1 - p), 0.0) drops.",
+        "h = residual + tl.where(tl.rand(seed, at) >= p, (x + bias) / (1 - p), 0.0). Then the mean is tl.sum(h, axis=0) / "
+        "columns, centred is tl.where(inside, h - mean, 0.0), and the variance is the mean of its squares.",
+    ),
+    checks=(
+        _check("the sum, nothing dropped", "sum", 1.6, sized((6, 32), (4, 50)), SUM),
+        _check("the normalised sum, nothing dropped", "normalised sum", 1.8, sized((6, 32), (4, 50)), NORMED),
+        _check("what is dropped, and how the rest is scaled", "dropout", 2.0, sized((16, 32), (9, 50), p=(0.1, 0.4)), SUM),
+        Check(
+            "each element of x and residual read once, each output written once",
+            "loads and stores",
+            2.0,
+            holds(sized((12, 60), p=(0.2,)), block_end, NAMES, *TRAFFIC),
+            speed=True,
+        ),
+        _check("no access outside of the tensors", "accesses", 1.0, sized((5, 50), (3, 33)), inside, NEAR),
+    ),
+)
