@@ -65,7 +65,7 @@ EXERCISE = Exercise(
             "no access outside of the vectors",
             "accesses",
             1,
-            holds(of_lengths((70, 90), (1000, 1300)), blended, NAMES, NEAR, inside),
+            holds(of_lengths((70, 90), (1000, 1300)), blended, NAMES, inside, NEAR),
         ),
         Check(
             "several programs, and each element read and written once",

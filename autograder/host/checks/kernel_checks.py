@@ -98,6 +98,19 @@ def shared_out(programs: int) -> Demand:
     return demand
 
 
+def narrow(lanes: int) -> Demand:
+    """Demand blocks of at most so many elements, as if registers had no room for more."""
+
+    def demand(run: KernelRun, case: Case) -> None:
+        if run.widest > lanes:
+            raise CheckFailedError(
+                f"A block of {run.widest:,} elements was loaded or stored{case.where}; at most {lanes} at a time are "
+                "allowed here. Go over a row in several blocks."
+            )
+
+    return demand
+
+
 def loads_at_most(limit: Callable[[Case], int], why: str) -> Demand:
     """Demand that all launches together load at most `limit(case)` elements; twice as many earn half of the points."""
 

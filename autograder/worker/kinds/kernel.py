@@ -150,8 +150,9 @@ def _refuse_truth_of_blocks(interpreter: Any) -> None:
     patch = interpreter._patch_lang_tensor
 
     def truth(block: Any) -> bool:
-        if block.handle.data.size == 1:
-            return bool(block.handle.data)
+        of_triton = not sys._getframe(1).f_code.co_filename.startswith("<")
+        if block.handle.data.size == 1 or of_triton:
+            return block.handle.data.size != 1 or bool(block.handle.data)
         raise LauncherError(
             "A block of several elements has no truth value: use & and | in masks, and tl.where instead of if."
         )

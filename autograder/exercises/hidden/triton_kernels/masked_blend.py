@@ -28,7 +28,7 @@ HIDDEN = HiddenPart(
         ),
         Check("no element at all", "odd sizes", 0.2, holds(of_lengths((0,), (3,)), blended, NAMES, RIGHT)),
         Check("views with strides", "strides", 1, holds(views, blended, NAMES, RIGHT)),
-        Check("accesses of views with strides", "strides", 0.6, holds(views, blended, NAMES, NEAR, inside)),
+        Check("accesses of views with strides", "strides", 0.6, holds(views, blended, NAMES, inside, NEAR)),
     ),
     controls=(ANSWERS.reference(6),),
 )
