@@ -162,7 +162,10 @@ import torch
 import triton
 import triton.language as tl
 from torch.nn import functional as F
+from torch import Tensor
 from course_lib.kernel_programs import AccessLog
+from course_lib.kernel_programs.interpreter import triton_runs_on
+from course_lib.kernels.dropout import uniform_numbers
 """,
 }
 """By the lesson's package; the lines stand in the set-up cell of its notebook."""

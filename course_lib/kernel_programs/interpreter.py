@@ -8,6 +8,8 @@ import importlib
 import os
 from typing import Any
 
+import torch
+
 from course_lib.errors import KernelError
 
 
@@ -31,3 +33,12 @@ def interpreter_of_triton() -> Any:
             'set os.environ["TRITON_INTERPRET"] = "1" before the first import of Triton.'
         )
     return interpreter
+
+
+def triton_runs_on(tensor: torch.Tensor) -> bool:
+    """Tell whether Triton can run a kernel on this tensor here: on CUDA, or anywhere in its interpreter.
+
+    >>> triton_runs_on(torch.ones(2))  # doctest: +SKIP
+    False
+    """
+    return tensor.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"

@@ -1,7 +1,7 @@
 """Exercise 12.5: the block end of a pre-norm layer in one kernel, which returns the sum and the normalised sum."""
 
+import contextlib
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -16,23 +16,25 @@ from autograder.host.kinds.kernel import KernelRun
 from course_lib.kernels.dropout import uniform_numbers
 
 Formula = Callable[..., Sequence[Tensor]]
+Step = Callable[..., Tensor]
+"""One output of another one, and of the arguments of the call."""
 NAMES = ("the sum", "the normalised sum")
 FEWEST = 8  # elements by which a mistake is told from others
+LEAST_SPREAD = 0.1  # the standard deviation of what another output follows from; that of the reference is above 1
 
 
 def kept(like: Tensor, p: float, seed: int, *, of: str = "row * columns + column") -> Tensor:
     """Return the mask of kept elements; `of` is the position whose random number decides."""
     rows, columns = like.shape
-    places = {"row": torch.arange(rows)[:, None], "column": torch.arange(columns), "columns": columns}
-    places["block"] = 1 << max(0, columns - 1).bit_length()
+    row, column = torch.arange(rows)[:, None], torch.arange(columns)
     positions = {
-        "row * columns + column": lambda: places["row"] * columns + places["column"],
-        "column": lambda: places["row"] * 0 + places["column"],
-        "row": lambda: places["row"] + 0 * places["column"],
-        "row * BLOCK + column": lambda: places["row"] * places["block"] + places["column"],
-        "column * rows + row": lambda: places["column"] * rows + places["row"],
-    }[of]()
-    return uniform_numbers(seed, positions) >= torch.tensor(p, dtype=torch.float32)
+        "row * columns + column": row * columns + column,
+        "column": row * 0 + column,
+        "row": row + 0 * column,
+        "row * BLOCK + column": row * _lanes(columns) + column,
+        "column * rows + row": column * rows + row,
+    }
+    return uniform_numbers(seed, positions[of]) >= torch.tensor(p, dtype=torch.float32)
 
 
 def normalised(h: Tensor, weight: Tensor, shift: Tensor, eps: float) -> Tensor:
@@ -62,15 +64,6 @@ def _sum(found: Sum) -> Formula:
     return formula
 
 
-def _norm(found: Norm) -> Formula:
-    def formula(*args: object) -> Sequence[Tensor]:
-        h = block_end(*args)[0]  # type: ignore[arg-type]  # the arguments of the reference
-        *_, weight, shift, _p, _seed, eps = args
-        return h, found(h, weight, shift, eps)  # type: ignore[arg-type]  # as above
-
-    return formula
-
-
 def _masked(of: str) -> Sum:
     return lambda x, b, r, p, seed: r + (x + b) * kept(x, p, seed, of=of) / (1 - p)
 
@@ -80,9 +73,18 @@ def _sample_variance(h: Tensor) -> Tensor:
     return h.var(-1, keepdim=True, correction=0) * columns / max(1, columns - 1)
 
 
+def _lanes(columns: int) -> int:
+    return 1 << max(0, columns - 1).bit_length()
+
+
+def _short_mean(h: Tensor, weight: Tensor, shift: Tensor, eps: float) -> Tensor:
+    centred = h - h.sum(-1, keepdim=True) / _lanes(h.shape[-1])
+    return centred * torch.rsqrt((centred**2).mean(-1, keepdim=True) + eps) * weight + shift
+
+
 def _padded_variance(h: Tensor, weight: Tensor, shift: Tensor, eps: float) -> Tensor:
     mean, columns = h.mean(-1, keepdim=True), h.shape[-1]
-    padding = (1 << max(0, columns - 1).bit_length()) - columns
+    padding = _lanes(columns) - columns
     squares = ((h - mean) ** 2).sum(-1, keepdim=True) + padding * mean**2
     return (h - mean) * torch.rsqrt(squares / columns + eps) * weight + shift
 
@@ -156,6 +158,18 @@ WRONG_NORMS: Sequence[tuple[Norm, str]] = (
         "The mean was subtracted for the variance, and not from the result.",
     ),
     (
+        lambda h, w, s, eps: normalised(h, w, s, 0.0) + eps * (h - h.mean(-1, keepdim=True)) * w,
+        "eps was added to one over the root; it is added to the variance, under the root.",
+    ),
+    (
+        lambda h, w, s, eps: (h - h.mean(-1, keepdim=True)) / (h.std(-1, keepdim=True, correction=0) + eps) * w + s,
+        "eps was added to the root; it is added to the variance, under the root.",
+    ),
+    (
+        _short_mean,
+        "The mean was divided by BLOCK, which counts lanes beyond the row; divide by columns.",
+    ),
+    (
         _padded_variance,
         "Lanes beyond the row count in the variance: after the mean is subtracted they hold -mean. Set them to 0 with "
         "tl.where(inside, ..., 0.0).",
@@ -173,39 +187,83 @@ WRONG_NORMS: Sequence[tuple[Norm, str]] = (
     (lambda h, w, s, eps: normalised(h, s, w, eps), "Weight and shift are swapped."),
     (lambda h, w, s, eps: h, "This is the sum itself; the second output is normalised."),
 )
-MISTAKES: Sequence[Sequence[tuple[Formula, str]]] = (
-    [(_sum(found), says) for found, says in WRONG_SUMS],
-    [(_norm(found), says) for found, says in WRONG_NORMS],
-)
 
 
-def right(number: int, reference: Formula, names: Sequence[str], mistakes: Sequence[tuple[Formula, str]]) -> Demand:
-    """Demand that one output equals the reference's; a mistake explains an output that equals its own."""
+def right(number: int, names: Sequence[str], reference: Formula, mistakes: Sequence[tuple[Formula, str]]) -> Demand:
+    """Demand that an output equals the reference's; a mistake explains an output that equals its own."""
 
     def demand(run: KernelRun, case: Case) -> None:
-        exact = promoted(case)
-        truth, eager = reference(*exact.args)[number], reference(*case.args)[number]
-        found, traffic = run.outputs[number], run.returned[number]
-        if traffic.stored < traffic.elements:
-            raise CheckFailedError(
-                f"{traffic.elements - traffic.stored} of {traffic.elements} elements of {names[number]} were never "
-                f"stored{case.where}. One program stores one row, and the grid has a program for each row."
-            )
-        try:
-            comparison.require_close(found, truth, eager, names[number], case.where)
-        except CheckFailedError as error:
-            for formula, says in mistakes:
-                wrong = formula(*exact.args)[number]
-                if _same(found, wrong) and not _same(wrong, truth):
-                    raise CheckFailedError(f"{names[number].capitalize()}{case.where}: {says}") from None
-            raise error from None
+        exact = promoted(case).args
+        wrong = [(lambda formula=formula: formula(*exact)[number], says) for formula, says in mistakes]
+        _require(run, number, names[number], case, reference(*exact)[number], reference(*case.args)[number], wrong)
 
     return demand
+
+
+def follows(
+    number: int, source: int, names: Sequence[str], formula: Step, mistakes: Sequence[tuple[Step, str]]
+) -> Demand:
+    """Demand that an output is `formula` of another output, right or wrong, so that a slip before it costs nothing."""
+
+    def demand(run: KernelRun, case: Case) -> None:
+        given, exact = run.outputs[source], promoted(case).args
+        if not _varies(given):
+            raise CheckFailedError(
+                f"{names[number].capitalize()} follows from {names[source]}, which has no different values{case.where}. "
+                f"Mend {names[source]} first."
+            )
+        double = given.double()
+        wrong = [(lambda step=step: step(double, *exact), says) for step, says in mistakes]
+        _require(run, number, names[number], case, formula(double, *exact), formula(given, *case.args), wrong)
+
+    return demand
+
+
+def _varies(given: Tensor) -> bool:
+    spread = given.numel() < FEWEST or float(given.double().std()) > LEAST_SPREAD
+    return bool(given.isfinite().all()) and spread
+
+
+def _require(
+    run: KernelRun,
+    number: int,
+    name: str,
+    case: Case,
+    truth: Tensor,
+    eager: Tensor,
+    mistakes: Sequence[tuple[Callable[[], Tensor], str]],
+) -> None:
+    found, traffic = run.outputs[number], run.returned[number]
+    if traffic.stored < traffic.elements:
+        raise CheckFailedError(
+            f"{traffic.elements - traffic.stored} of {traffic.elements} elements of {name} were never stored{case.where}. "
+            "One program stores one row, and the grid has a program for each row."
+        )
+    try:
+        comparison.require_close(found, truth, eager, name, case.where)
+    except CheckFailedError as error:
+        for formula, says in mistakes:
+            wrong = formula()
+            if _same(found, wrong) and not _same(wrong, truth):
+                raise CheckFailedError(f"{name.capitalize()}{case.where}: {says}") from None
+        raise error from None
 
 
 def _same(found: Tensor, wrong: Tensor) -> bool:
     # about ten times the error of a sum in float32, and far less than any of the mistakes makes
     return found.numel() >= FEWEST and torch.allclose(found.double(), wrong.double(), rtol=1e-4, atol=1e-5)
+
+
+def either(*demands: Demand) -> Demand:
+    """Demand that one of these holds; the last one's message is told."""
+
+    def demand(run: KernelRun, case: Case) -> None:
+        for each in demands[:-1]:
+            with contextlib.suppress(CheckFailedError):
+                return each(run, case)
+        return demands[-1](run, case)
+
+    return demand
 
 
 def once(inputs: Sequence[int]) -> Demand:
@@ -214,6 +272,9 @@ def once(inputs: Sequence[int]) -> Demand:
     def demand(run: KernelRun, case: Case) -> None:
         for number in inputs:
             each = run.inputs[number]
+            if each.loaded < each.elements:
+                missing = each.elements - each.loaded
+                raise CheckFailedError(f"{missing:,} elements of {each.name} were never loaded{case.where}.")
             _require_once("loaded", each.loads, each.elements, each.name, case)
         for each in run.returned:
             _require_once("stored", each.stores, each.elements, each.name, case)
@@ -241,8 +302,17 @@ def _require_once(what: str, count: int, elements: int, name: str, case: Case) -
         )
 
 
-SUM, NORMED = (partial(right, reference=block_end, names=NAMES, mistakes=MISTAKES[i])(i) for i in (0, 1))
-NEAR = resembles(block_end, NAMES)
+def _normed(found: Norm) -> Step:
+    def step(h: Tensor, *args: object) -> Tensor:
+        *_, weight, shift, _p, _seed, eps = args
+        return found(h, weight, shift, eps)  # type: ignore[arg-type]  # the arguments of the reference
+
+    return step
+
+
+SUM = right(0, NAMES, block_end, [(_sum(found), says) for found, says in WRONG_SUMS])
+NORMED = follows(1, 0, NAMES, _normed(normalised), [(_normed(found), says) for found, says in WRONG_NORMS])
+NEAR = either(NORMED, resembles(block_end, NAMES))
 TRAFFIC = (NEAR, once((0, 2)), apart)
 
 
@@ -269,7 +339,7 @@ def sized(*sizes: tuple[int, int], p: Sequence[float] = (0.0,)) -> Callable[[Dra
         found = []
         for rows, columns in sizes:
             share = draw.choice(p)
-            found.append(Case(inputs(draw, rows, columns, p=share), label=f"for {rows} rows of {columns} with p={share}"))
+            found.append(Case(inputs(draw, rows, columns, p=share), label=f"for a matrix of {rows} × {columns}, p = {share}"))
         return found
 
     return cases
@@ -282,8 +352,8 @@ def _check(name: str, category: str, points: float, cases: Callable[[Draw], list
 EXERCISE = Exercise(
     title="A pre-norm block end in one kernel",
     kind=Kind.KERNEL,
-    entry_point="block_end",
-    points=14,
+    entry_point="add_norm",
+    points=16,
     hints=(
         "One program has one row, so sums over the row stay in it. Write down in order: load, add the bias, drop, add "
         "the residual, store, normalise, store.",
@@ -293,14 +363,14 @@ EXERCISE = Exercise(
         "columns, centred is tl.where(inside, h - mean, 0.0), and the variance is the mean of its squares.",
     ),
     checks=(
-        _check("the sum, nothing dropped", "sum", 1.6, sized((6, 32), (4, 50)), SUM),
-        _check("the normalised sum, nothing dropped", "normalised sum", 1.8, sized((6, 32), (4, 50)), NORMED),
-        _check("what is dropped, and how the rest is scaled", "dropout", 2.0, sized((16, 32), (9, 50), p=(0.1, 0.4)), SUM),
+        _check("the sum, nothing dropped", "sum", 2.0, sized((6, 32), (4, 50)), SUM),
+        _check("the normalised sum, nothing dropped", "normalised sum", 2.0, sized((6, 32), (4, 50)), NORMED),
+        _check("what is dropped, and how the rest is scaled", "dropout", 2.4, sized((16, 32), (9, 50), p=(0.1, 0.4)), SUM),
         Check(
             "each element of x and residual read once, each output written once",
             "loads and stores",
-            2.0,
-            holds(sized((12, 60), p=(0.2,)), block_end, NAMES, *TRAFFIC),
+            2.2,
+            holds(sized((12, 60), p=(0.1,)), block_end, NAMES, *TRAFFIC),
             speed=True,
         ),
         _check("no access outside of the tensors", "accesses", 1.0, sized((5, 50), (3, 33)), inside, NEAR),

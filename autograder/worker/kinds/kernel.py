@@ -228,7 +228,9 @@ class _Run:
     def _given(self, name: str, tensor: torch.Tensor) -> Operand:
         memory = _memory_for(tensor)
         if tensor.numel():
-            memory.copy_(tensor)
+            # an expanded tensor has one place for all elements along a dimension of stride 0
+            own = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in memory.stride())
+            memory[own].copy_(tensor[own])
         return self._add(name, memory)
 
     def _add(self, name: str, memory: torch.Tensor) -> Operand:

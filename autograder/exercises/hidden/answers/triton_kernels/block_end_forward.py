@@ -1,5 +1,5 @@
 @triton.jit
-def block_end_kernel(
+def add_norm_kernel(
     x_ptr, bias_ptr, residual_ptr, weight_ptr, shift_ptr, h_ptr, y_ptr,
     x_row, x_column, residual_row, residual_column, columns, p, seed, eps, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -19,11 +19,11 @@ def block_end_kernel(
     tl.store(y_ptr + at, centred * root * weight + shift, mask=inside)
 
 
-def block_end(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
+def add_norm(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
     rows, columns = x.shape
     h = torch.empty((rows, columns), dtype=x.dtype, device=x.device)
     y = torch.empty_like(h)
-    block_end_kernel[(rows,)](
+    add_norm_kernel[(rows,)](
         x, bias, residual, weight, shift, h, y,
         x.stride(0), x.stride(1), residual.stride(0), residual.stride(1), columns, p, seed, eps,
         BLOCK=triton.next_power_of_2(columns),

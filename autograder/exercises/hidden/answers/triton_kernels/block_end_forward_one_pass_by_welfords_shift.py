@@ -19,7 +19,7 @@ def one_row(x_ptr, b_ptr, r_ptr, w_ptr, s_ptr, h_ptr, y_ptr, strides, n, p, seed
     tl.store(y_ptr + spot, y * tl.load(w_ptr + lane, mask) + tl.load(s_ptr + lane, mask), mask)
 
 
-def block_end(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
+def add_norm(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
     m, n = x.shape
     h, y = torch.empty(m, n, dtype=x.dtype), torch.empty(m, n, dtype=x.dtype)
     strides = (x.stride(0), x.stride(1), residual.stride(0), residual.stride(1))

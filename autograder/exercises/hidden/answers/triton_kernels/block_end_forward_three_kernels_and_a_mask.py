@@ -25,7 +25,7 @@ def norm(h_ptr, weight_ptr, shift_ptr, y_ptr, n, eps, BLOCK: tl.constexpr):
     tl.store(y_ptr + row * n + column, y, mask=inside)
 
 
-def block_end(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
+def add_norm(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
     m, n = x.shape
     block = triton.next_power_of_2(n)
     mask = torch.empty((m, n), dtype=x.dtype)

@@ -17,7 +17,7 @@ def rows_kernel(x, b, r, w, s, h, y, x0, x1, r0, r1, m, n, p, seed, eps, COLUMNS
     tl.store(y + i * n + j, scaled + tl.load(s + j, mask=j < n, other=0.0), mask=ok)
 
 
-def block_end(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
+def add_norm(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
     m, n = x.size(0), x.size(1)
     h = torch.empty((m, n), dtype=torch.float32)
     y = torch.empty((m, n), dtype=torch.float32)

@@ -1,0 +1,45 @@
+"""Reach operators that an answer registered with PyTorch, through the dispatcher, by the names that the host asks for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from autograder.worker.source import AnswerError
+
+OPERATOR, FORMS = "torch.ops.", "forms of torch.ops."
+
+
+class NoOperatorError(AnswerError):
+    """The answer registered no operator of that name."""
+
+
+def is_operator(name: str) -> bool:
+    """Tell whether the host asks for an operator, or for the forms of its outputs, in place of a function."""
+    return name.startswith((OPERATOR, FORMS))
+
+
+def operator(name: str) -> Callable[..., Any]:
+    """Return the operator, or a function that returns shape and strides of each of its outputs on fake tensors."""
+    namespace, _, own = name.partition("torch.ops.")[2].partition(".")
+    try:
+        found = getattr(getattr(torch.ops, namespace), own)
+    except (AttributeError, RuntimeError):
+        raise NoOperatorError(
+            f'The answer registers no operator "{namespace}::{own}". Put '
+            f'`@torch.library.custom_op("{namespace}::{own}", mutates_args=())` above its function.'
+        ) from None
+    return _forms(found) if name.startswith(FORMS) else found  # type: ignore[no-any-return]  # from torch.ops
+
+
+def _forms(found: Callable[..., Any]) -> Callable[..., tuple[torch.Tensor, ...]]:
+    def forms(*args: Any) -> tuple[torch.Tensor, ...]:
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode() as mode:
+            given = [mode.from_tensor(arg) if isinstance(arg, torch.Tensor) else arg for arg in args]
+            outputs = found(*given)
+        several = outputs if isinstance(outputs, tuple | list) else (outputs,)
+        return tuple(torch.tensor([*map(int, output.shape), *map(int, output.stride())]) for output in several)
+
+    return forms
