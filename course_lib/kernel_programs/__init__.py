@@ -2,6 +2,6 @@
 
 from course_lib.kernel_programs.access_log import Access, AccessLog, Conflict, Stray, Traffic
 from course_lib.kernel_programs.access_map import AccessMap
-from course_lib.kernel_programs.interpreter import interpreter_of_triton
+from course_lib.kernel_programs.interpreter import interpreter_of_triton, patch_language_for_good
 
-__all__ = ["Access", "AccessLog", "AccessMap", "Conflict", "Stray", "Traffic", "interpreter_of_triton"]
+__all__ = ["Access", "AccessLog", "AccessMap", "Conflict", "Stray", "Traffic", "interpreter_of_triton", "patch_language_for_good"]

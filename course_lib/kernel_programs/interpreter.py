@@ -6,6 +6,7 @@ triton 3.7.1.
 
 import importlib
 import os
+from types import SimpleNamespace
 from typing import Any
 
 from course_lib.errors import KernelError
@@ -31,3 +32,15 @@ def interpreter_of_triton() -> Any:
             'set os.environ["TRITON_INTERPRET"] = "1" before the first import of Triton.'
         )
     return interpreter
+
+
+def patch_language_for_good(interpreter: Any) -> None:
+    """Put the interpreter's own functions into Triton's language now, and leave them there.
+
+    By itself the interpreter does so in each call of a function such as `tl.sum`, which takes longer than the sum, and
+    takes them out after each kernel. No kernel can be compiled in this process afterwards.
+    """
+    import triton.language as tl
+
+    interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    interpreter._patch_lang = lambda function: interpreter._LangPatchScope()

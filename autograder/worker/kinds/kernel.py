@@ -105,7 +105,10 @@ def _namespace(interpreter: Any) -> dict[str, Any]:
     import triton
     import triton.language as tl
 
-    _refuse_truth_of_blocks(interpreter)
+    from course_lib.kernel_programs import patch_language_for_good
+
+    patch_language_for_good(interpreter)
+    _refuse_truth_of_blocks(tl)
 
     class Kernel(interpreter.InterpretedFunction):  # type: ignore[misc, name-defined]  # a class of an untyped library
         def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
@@ -145,25 +148,18 @@ def _on_meta(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, "device": "meta"}
 
 
-def _refuse_truth_of_blocks(interpreter: Any) -> None:
-    """Have a block raise where Python asks whether it is true; Triton compiles no such kernel, and runs it here."""
-    patch = interpreter._patch_lang_tensor
+def _refuse_truth_of_blocks(language: Any) -> None:
+    """Have a block raise where a kernel asks whether it is true; Triton compiles no such kernel, but interprets it."""
+    truth = language.tensor.__bool__
 
-    def truth(block: Any) -> bool:
-        of_triton = not sys._getframe(1).f_code.co_filename.startswith("<")
-        if block.handle.data.size == 1 or of_triton:
-            return block.handle.data.size != 1 or bool(block.handle.data)
-        raise LauncherError(
-            "A block of several elements has no truth value: use & and | in masks, and tl.where instead of if."
-        )
+    def refusing(block: Any) -> bool:
+        if block.handle.data.size != 1 and sys._getframe(1).f_code.co_filename.startswith("<"):
+            raise LauncherError(
+                "A block of several elements has no truth value: use & and | in masks, and tl.where instead of if."
+            )
+        return bool(truth(block))
 
-    def patched(tensor: Any, scope: Any) -> None:
-        patch(tensor, scope)
-        scope.set_attr(tensor, "__bool__", truth)
-
-    if not hasattr(patch, "refuses"):
-        patched.refuses = True  # type: ignore[attr-defined]
-        interpreter._patch_lang_tensor = patched
+    language.tensor.__bool__ = refusing
 
 
 def _innermost(error: BaseException, kind: type[BaseException]) -> BaseException:
@@ -227,8 +223,8 @@ class _Run:
 
     def _given(self, name: str, tensor: torch.Tensor) -> Operand:
         memory = _memory_for(tensor)
-        if tensor.numel():
-            memory.copy_(tensor)
+        once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in tensor.stride())  # of an expanded one
+        memory[once].copy_(tensor[once])
         return self._add(name, memory)
 
     def _add(self, name: str, memory: torch.Tensor) -> Operand:

@@ -1,6 +1,15 @@
 @triton.jit
 def quick_gelu_kernel(
-    x_ptr, bias_ptr, out_ptr, n_rows, n_columns, row_stride, column_stride, bias_stride, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+    x_ptr,
+    bias_ptr,
+    out_ptr,
+    n_rows,
+    n_columns,
+    row_stride,
+    column_stride,
+    bias_stride,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
 ):
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None]
     columns = tl.arange(0, COLUMNS)[None, :]
