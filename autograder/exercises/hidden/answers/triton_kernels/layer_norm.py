@@ -1,3 +1,13 @@
+def layer_norm(x, weight, bias, eps):
+    """Return y, mean and rstd. Below it: layer_norm_backward(grad, x, weight, mean, rstd), and the kernels."""
+    rows, n = x.shape
+    y = torch.empty((rows, n), dtype=x.dtype)
+    mean, rstd = torch.empty(rows, dtype=torch.float32), torch.empty(rows, dtype=torch.float32)
+    block = triton.next_power_of_2(n)
+    forward_kernel[(rows,)](x, weight, bias, y, mean, rstd, n, x.stride(0), x.stride(1), eps, BLOCK=block)
+    return y, mean, rstd
+
+
 @triton.jit
 def forward_kernel(x_ptr, w_ptr, b_ptr, y_ptr, mean_ptr, rstd_ptr, n, x_row, x_column, eps, BLOCK: tl.constexpr):
     row, at = tl.program_id(0), tl.arange(0, BLOCK)
@@ -12,13 +22,33 @@ def forward_kernel(x_ptr, w_ptr, b_ptr, y_ptr, mean_ptr, rstd_ptr, n, x_row, x_c
     tl.store(rstd_ptr + row, rstd)
 
 
-def layer_norm(x, weight, bias, eps):
+def layer_norm_backward(grad, x, weight, mean, rstd):
     rows, n = x.shape
-    y = torch.empty((rows, n), dtype=x.dtype)
-    mean, rstd = torch.empty(rows, dtype=torch.float32), torch.empty(rows, dtype=torch.float32)
+    grad_x = torch.empty((rows, n), dtype=x.dtype)
+    grad_w, grad_b = torch.empty(n, dtype=x.dtype), torch.empty(n, dtype=x.dtype)
+    for_w, for_b = torch.empty((4, n), dtype=torch.float32), torch.empty((4, n), dtype=torch.float32)
     block = triton.next_power_of_2(n)
-    forward_kernel[(rows,)](x, weight, bias, y, mean, rstd, n, x.stride(0), x.stride(1), eps, BLOCK=block)
-    return y, mean, rstd
+    backward_kernel[(4,)](
+        grad,
+        x,
+        weight,
+        mean,
+        rstd,
+        grad_x,
+        for_w,
+        for_b,
+        rows,
+        n,
+        grad.stride(0),
+        grad.stride(1),
+        x.stride(0),
+        x.stride(1),
+        P=4,
+        BLOCK=block,
+    )
+    add_rows_kernel[(1,)](for_w, grad_w, n, P=4, BLOCK=block)
+    add_rows_kernel[(1,)](for_b, grad_b, n, P=4, BLOCK=block)
+    return grad_x, grad_w, grad_b
 
 
 @triton.jit
@@ -62,32 +92,3 @@ def add_rows_kernel(sums_ptr, out_ptr, n, P: tl.constexpr, BLOCK: tl.constexpr):
     rows, at = tl.arange(0, P), tl.arange(0, BLOCK)
     part = tl.load(sums_ptr + rows[:, None] * n + at[None, :], mask=at[None, :] < n, other=0.0)
     tl.store(out_ptr + at, tl.sum(part, axis=0).to(out_ptr.dtype.element_ty), mask=at < n)
-
-
-def layer_norm_backward(grad, x, weight, mean, rstd):
-    rows, n = x.shape
-    grad_x = torch.empty((rows, n), dtype=x.dtype)
-    grad_w, grad_b = torch.empty(n, dtype=x.dtype), torch.empty(n, dtype=x.dtype)
-    for_w, for_b = torch.empty((4, n), dtype=torch.float32), torch.empty((4, n), dtype=torch.float32)
-    block = triton.next_power_of_2(n)
-    backward_kernel[(4,)](
-        grad,
-        x,
-        weight,
-        mean,
-        rstd,
-        grad_x,
-        for_w,
-        for_b,
-        rows,
-        n,
-        grad.stride(0),
-        grad.stride(1),
-        x.stride(0),
-        x.stride(1),
-        P=4,
-        BLOCK=block,
-    )
-    add_rows_kernel[(1,)](for_w, grad_w, n, P=4, BLOCK=block)
-    add_rows_kernel[(1,)](for_b, grad_b, n, P=4, BLOCK=block)
-    return grad_x, grad_w, grad_b
