@@ -158,11 +158,14 @@ from course_lib.models.chains import inputs_of, program_of, source_of
     "backends": "",
     "custom_operators": "",
     "triton_kernels": """\
+import warnings
 import torch
-import triton
-import triton.language as tl
 from torch.nn import functional as F
-from course_lib.kernel_programs import AccessLog
+from course_lib.errors import KernelError
+from course_lib.graph import cost
+from course_lib.kernel_programs import AccessLog, compile_for_absent_gpu, use_interpreter
+from course_lib.show import Table
+from course_lib.verify.error_rule import deviation
 """,
 }
 """By the lesson's package; the lines stand in the set-up cell of its notebook."""

@@ -6,6 +6,7 @@ triton 3.7.1.
 
 import importlib
 import os
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,12 +27,27 @@ def interpreter_of_triton() -> Any:
             "Triton is not installed: `pip install triton`, in the version that this torch asks for."
         ) from None
     if not isinstance(language.sum, interpreter.InterpretedFunction):
-        found = os.environ.get("TRITON_INTERPRET", "missing")
         raise KernelError(
-            f"Triton was imported to compile kernels, and TRITON_INTERPRET is {found}. Triton reads it once: restart, and "
-            'set os.environ["TRITON_INTERPRET"] = "1" before the first import of Triton.'
+            "Triton was imported to compile kernels. Call `use_interpreter()` of course_lib.kernel_programs before the "
+            "`import triton` of your kernels, or set TRITON_INTERPRET=1 before Python starts."
         )
     return interpreter
+
+
+def use_interpreter() -> None:
+    """Have Triton interpret from now on: set TRITON_INTERPRET, and import Triton anew if it was imported to compile.
+
+    Others import it, such as Dynamo. Call this before the kernel's own `import triton`; what was imported before stays
+    the Triton that compiles.
+    """
+    os.environ["TRITON_INTERPRET"] = "1"
+    try:
+        interpreter_of_triton()
+    except KernelError:
+        # its compiled library, which knows no environment, stays
+        for name in [name for name in sys.modules if name.split(".")[0] == "triton" and "._C" not in name]:
+            del sys.modules[name]
+        interpreter_of_triton()
 
 
 def patch_language_for_good(interpreter: Any) -> None:

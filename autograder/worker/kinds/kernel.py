@@ -6,7 +6,6 @@ This worker never runs the student's Python. The text that it runs is in the sma
 
 import ast
 import linecache
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
@@ -70,8 +69,7 @@ def kernel_answer(_: Callable[..., Any]) -> Handlers:
 
 def load_kernels(request: LoadKernels, _: Tensors) -> Handlers:
     """Run the texts in one namespace; each request calls one of the launchers."""
-    interpreter = _fresh_interpreter()
-    names = _namespace(interpreter)
+    names = _namespace()
     for part in request.parts:
         filename = f"<{part.name}>"
         # Triton and tracebacks look for the lines of a kernel there
@@ -86,26 +84,13 @@ def load_kernels(request: LoadKernels, _: Tensors) -> Handlers:
     return {RunKernels: run}
 
 
-def _fresh_interpreter() -> Any:
-    """Return Triton's interpreter; Triton is imported anew if it was imported to compile."""
-    os.environ["TRITON_INTERPRET"] = "1"
-    from course_lib.errors import KernelError
-    from course_lib.kernel_programs import interpreter_of_triton
+def _namespace() -> dict[str, Any]:
+    from course_lib.kernel_programs import interpreter_of_triton, patch_language_for_good, use_interpreter
 
-    try:
-        return interpreter_of_triton()
-    except KernelError:
-        # its compiled library, which knows no environment, stays
-        for name in [name for name in sys.modules if name.split(".")[0] == "triton" and "._C" not in name]:
-            del sys.modules[name]
-        return interpreter_of_triton()
-
-
-def _namespace(interpreter: Any) -> dict[str, Any]:
+    use_interpreter()
+    interpreter = interpreter_of_triton()
     import triton
     import triton.language as tl
-
-    from course_lib.kernel_programs import patch_language_for_good
 
     patch_language_for_good(interpreter)
     _refuse_truth_of_blocks(tl)
