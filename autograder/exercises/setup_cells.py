@@ -158,14 +158,19 @@ from course_lib.models.chains import inputs_of, program_of, source_of
     "backends": "",
     "custom_operators": "",
     "triton_kernels": """\
+import warnings
 import torch
-import triton
-import triton.language as tl
 from torch.nn import functional as F
 from torch import Tensor
-from course_lib.kernel_programs import AccessLog
+from course_lib.errors import KernelError
+from course_lib.graph import cost
+from course_lib.kernel_programs import AccessLog, compile_for_absent_gpu, use_interpreter
+from course_lib.kernel_programs.compiled_loops import compiled_loop
 from course_lib.kernel_programs.interpreter import triton_runs_on
 from course_lib.kernels.dropout import uniform_numbers
+from course_lib.show import Table
+from course_lib.timing import compare
+from course_lib.verify.error_rule import deviation
 """,
 }
 """By the lesson's package; the lines stand in the set-up cell of its notebook."""

@@ -91,7 +91,9 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("the values", "values", 2.4, holds(_even, biased, NAMES, RIGHT)),
-        Check("no access outside, no element shared", "accesses", 1.6, holds(_uneven, biased, NAMES, inside, apart, NEAR)),
+        Check(
+            "no access outside, no element shared", "accesses", 1.6, holds(_uneven, biased, NAMES, inside, apart, NEAR)
+        ),
         Check(
             "loads of elements",
             "loads",
@@ -102,7 +104,9 @@ EXERCISE = Exercise(
             "one launch, and each element stored once",
             "loads",
             0.8,
-            holds(COUNTED, biased, NAMES, NEAR, stores_at_most(lambda case: case.args[0].numel(), "one for an element.")),
+            holds(
+                COUNTED, biased, NAMES, NEAR, stores_at_most(lambda case: case.args[0].numel(), "one for an element.")
+            ),
         ),
     ),
 )

@@ -28,8 +28,12 @@ def _by_last_block(x: torch.Tensor) -> torch.Tensor:
 
 
 MISCONCEPTIONS = (
-    Misconception(_in_blocks, "Each block of a row sums to 1 by itself: the sum must go over all blocks of the row first."),
-    Misconception(_by_last_block, "Every element is divided by the sum of the last block: add up the sums of all blocks."),
+    Misconception(
+        _in_blocks, "Each block of a row sums to 1 by itself: the sum must go over all blocks of the row first."
+    ),
+    Misconception(
+        _by_last_block, "Every element is divided by the sum of the last block: add up the sums of all blocks."
+    ),
     Misconception(lambda x: torch.softmax(x, dim=0), "The columns sum to 1; a program normalises a row."),
     Misconception(lambda x: torch.exp(x - x.amax(-1, keepdim=True)), "The exponentials are not divided by their sum."),
     Misconception(lambda x: torch.log_softmax(x, -1), "This is the logarithm of the softmax."),
@@ -79,7 +83,9 @@ EXERCISE = Exercise(
         Check("rows that fit into a block", "values", 1.6, holds(_short, shares, NAMES, RIGHT)),
         Check("rows wider than the block", "wide rows", 2.2, holds(_wide, shares, NAMES, RIGHT, narrow(BLOCK))),
         Check("large numbers", "large values", 1.2, holds(_far, shares, NAMES, RIGHT)),
-        Check("no access outside, no element shared", "accesses", 0.8, holds(_wide, shares, NAMES, inside, apart, NEAR)),
+        Check(
+            "no access outside, no element shared", "accesses", 0.8, holds(_wide, shares, NAMES, inside, apart, NEAR)
+        ),
         Check(
             "loads of elements",
             "loads",

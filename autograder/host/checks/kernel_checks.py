@@ -37,14 +37,25 @@ def holds(cases: Cases, reference: Reference, names: Sequence[str], *demands: De
     return run
 
 
-def right_values(reference: Reference, names: Sequence[str], misconceptions: Sequence[Misconception] = ()) -> Demand:
-    """Demand outputs that equal the reference by the error rule; a misconception explains an output that equals its own."""
+def right_values(
+    reference: Reference,
+    names: Sequence[str],
+    misconceptions: Sequence[Misconception] = (),
+    *,
+    only: Sequence[int] | None = None,
+) -> Demand:
+    """Demand outputs that equal the reference by the error rule; with `only`, those with these numbers.
+
+    A misconception whose formula gives the same outputs explains the failure.
+    """
 
     def demand(run: KernelRun, case: Case) -> None:
         exact = promoted(case)
         truths = as_tuple(reference(*exact.args, **exact.kwargs))
         eagers = as_tuple(reference(*case.args, **case.kwargs))
-        for output, traffic, truth, eager, name in zip(run.outputs, run.returned, truths, eagers, names, strict=True):
+        asked = range(len(names)) if only is None else only
+        of_each = (run.outputs, run.returned, truths, eagers, names)
+        for output, traffic, truth, eager, name in ([each[i] for each in of_each] for i in asked):
             if traffic.stored < traffic.elements:
                 raise CheckFailedError(_unwritten(traffic, name, case))
             try:

@@ -6,7 +6,6 @@ This worker never runs the student's Python. The text that it runs is in the sma
 
 import ast
 import linecache
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
@@ -70,8 +69,7 @@ def kernel_answer(_: Callable[..., Any]) -> Handlers:
 
 def load_kernels(request: LoadKernels, _: Tensors) -> Handlers:
     """Run the texts in one namespace; each request calls one of the launchers."""
-    interpreter = _fresh_interpreter()
-    names = _namespace(interpreter)
+    names = _namespace()
     for part in request.parts:
         filename = f"<{part.name}>"
         # Triton and tracebacks look for the lines of a kernel there
@@ -86,26 +84,16 @@ def load_kernels(request: LoadKernels, _: Tensors) -> Handlers:
     return {RunKernels: run}
 
 
-def _fresh_interpreter() -> Any:
-    """Return Triton's interpreter; Triton is imported anew if it was imported to compile."""
-    os.environ["TRITON_INTERPRET"] = "1"
-    from course_lib.errors import KernelError
-    from course_lib.kernel_programs import interpreter_of_triton
+def _namespace() -> dict[str, Any]:
+    from course_lib.kernel_programs import interpreter_of_triton, patch_language_for_good, use_interpreter
 
-    try:
-        return interpreter_of_triton()
-    except KernelError:
-        # its compiled library, which knows no environment, stays
-        for name in [name for name in sys.modules if name.split(".")[0] == "triton" and "._C" not in name]:
-            del sys.modules[name]
-        return interpreter_of_triton()
-
-
-def _namespace(interpreter: Any) -> dict[str, Any]:
+    use_interpreter()
+    interpreter = interpreter_of_triton()
     import triton
     import triton.language as tl
 
-    _refuse_truth_of_blocks(interpreter)
+    patch_language_for_good(interpreter)
+    _refuse_truth_of_blocks(tl)
 
     class Kernel(interpreter.InterpretedFunction):  # type: ignore[misc, name-defined]  # a class of an untyped library
         def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
@@ -145,25 +133,18 @@ def _on_meta(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, "device": "meta"}
 
 
-def _refuse_truth_of_blocks(interpreter: Any) -> None:
-    """Have a block raise where Python asks whether it is true; Triton compiles no such kernel, and runs it here."""
-    patch = interpreter._patch_lang_tensor
+def _refuse_truth_of_blocks(language: Any) -> None:
+    """Have a block raise where a kernel asks whether it is true; Triton compiles no such kernel, but interprets it."""
+    truth = language.tensor.__bool__
 
-    def truth(block: Any) -> bool:
-        of_triton = not sys._getframe(1).f_code.co_filename.startswith("<")
-        if block.handle.data.size == 1 or of_triton:
-            return block.handle.data.size != 1 or bool(block.handle.data)
-        raise LauncherError(
-            "A block of several elements has no truth value: use & and | in masks, and tl.where instead of if."
-        )
+    def refusing(block: Any) -> bool:
+        if block.handle.data.size != 1 and sys._getframe(1).f_code.co_filename.startswith("<"):
+            raise LauncherError(
+                "A block of several elements has no truth value: use & and | in masks, and tl.where instead of if."
+            )
+        return bool(truth(block))
 
-    def patched(tensor: Any, scope: Any) -> None:
-        patch(tensor, scope)
-        scope.set_attr(tensor, "__bool__", truth)
-
-    if not hasattr(patch, "refuses"):
-        patched.refuses = True  # type: ignore[attr-defined]
-        interpreter._patch_lang_tensor = patched
+    language.tensor.__bool__ = refusing
 
 
 def _innermost(error: BaseException, kind: type[BaseException]) -> BaseException:
@@ -227,10 +208,8 @@ class _Run:
 
     def _given(self, name: str, tensor: torch.Tensor) -> Operand:
         memory = _memory_for(tensor)
-        if tensor.numel():
-            # an expanded tensor has one place for all elements along a dimension of stride 0
-            own = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in memory.stride())
-            memory[own].copy_(tensor[own])
+        once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in tensor.stride())  # of an expanded one
+        memory[once].copy_(tensor[once])
         return self._add(name, memory)
 
     def _add(self, name: str, memory: torch.Tensor) -> Operand:

@@ -12,14 +12,20 @@ from autograder.host.kinds.callable import Case
 
 def odd(draw: Draw) -> list[Case]:
     """Return matrices of one row, of one column, and of other odd sizes."""
-    return [matrix(draw, *draw.choice(((1, 127), (3, 129)))), matrix(draw, draw.integer(17, 33), 1), matrix(draw, 127, 3)]
+    return [
+        matrix(draw, *draw.choice(((1, 127), (3, 129)))),
+        matrix(draw, draw.integer(17, 33), 1),
+        matrix(draw, 127, 3),
+    ]
 
 
 def views(draw: Draw) -> list[Case]:
     """Return a transposed matrix, some columns of a wider one, and every second row, with a bias of a stride."""
     transposed = Case((draw.normal(40, 9).T, draw.normal(40)), label="with a transposed x")
     cut = Case((draw.normal(7, 90)[:, 20:70], draw.normal(50)), label="with some columns of a wider matrix as x")
-    sparse = Case((draw.normal(10, 66)[::2], draw.normal(132)[::2]), label="with every second row, and a bias of stride 2")
+    sparse = Case(
+        (draw.normal(10, 66)[::2], draw.normal(132)[::2]), label="with every second row, and a bias of stride 2"
+    )
     return [transposed, cut, sparse]
 
 

@@ -43,7 +43,7 @@ HIDDEN = HiddenPart(
         ANSWERS.file("no derivative", 3.9),
         ANSWERS.edited("another name", 0, ("lesson12::add_norm", "lesson12::block_end")),
         ANSWERS.edited("triton without asking", 1.1, ("if triton_runs_on(x):", "if True:")),
-        ANSWERS.edited("no form", 4.9, ("@add_norm_operator.register_fake\n", "")),
+        ANSWERS.edited("no form", 4.9, ("operator.register_fake(forms)\n", "")),
         ANSWERS.edited("form of x's strides", 5.5, ("(x.new_empty(x.shape), x.new_empty(x.shape))", "(torch.empty_like(x), torch.empty_like(x))")),
         ANSWERS.edited("form of one row", 4.9, ("(x.new_empty(x.shape), x.new_empty(x.shape))", "(x.new_empty(x.shape), x.new_empty(x.shape[:1]))")),
         ANSWERS.edited("rows summed by autograd itself", 6, ("grad_x.sum(0)", "grad_x")),

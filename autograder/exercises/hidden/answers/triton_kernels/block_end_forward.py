@@ -1,8 +1,20 @@
+def add_norm(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
+    rows, columns = x.shape
+    h = torch.empty((rows, columns), dtype=x.dtype, device=x.device)
+    y = torch.empty_like(h)
+    add_norm_kernel[(rows,)](
+        x, bias, residual, weight, shift, h, y,
+        x.stride(0), x.stride(1), residual.stride(0), residual.stride(1), columns, p, seed, eps,
+        BLOCK=triton.next_power_of_2(columns),
+    )
+    return h, y
+
+
 @triton.jit
 def add_norm_kernel(
     x_ptr, bias_ptr, residual_ptr, weight_ptr, shift_ptr, h_ptr, y_ptr,
     x_row, x_column, residual_row, residual_column, columns, p, seed, eps, BLOCK: tl.constexpr,
-):  # fmt: skip
+):
     row = tl.program_id(0)
     column = tl.arange(0, BLOCK)
     inside = column < columns
@@ -17,15 +29,3 @@ def add_norm_kernel(
     weight = tl.load(weight_ptr + column, mask=inside, other=0.0)
     shift = tl.load(shift_ptr + column, mask=inside, other=0.0)
     tl.store(y_ptr + at, centred * root * weight + shift, mask=inside)
-
-
-def add_norm(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
-    rows, columns = x.shape
-    h = torch.empty((rows, columns), dtype=x.dtype, device=x.device)
-    y = torch.empty_like(h)
-    add_norm_kernel[(rows,)](
-        x, bias, residual, weight, shift, h, y,
-        x.stride(0), x.stride(1), residual.stride(0), residual.stride(1), columns, p, seed, eps,
-        BLOCK=triton.next_power_of_2(columns),
-    )  # fmt: skip
-    return h, y

@@ -1,3 +1,10 @@
+def long_softmax(x):
+    """Return the softmax of each row, in blocks of at most 128; launcher and kernel together, about 22 lines."""
+    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    softmax_kernel[(x.shape[0],)](x, out, x.shape[1], x.stride(0), x.stride(1), BLOCK=128)
+    return out
+
+
 @triton.jit
 def softmax_kernel(x_ptr, out_ptr, n, row_stride, column_stride, BLOCK: tl.constexpr):
     row = tl.program_id(0)
@@ -14,9 +21,3 @@ def softmax_kernel(x_ptr, out_ptr, n, row_stride, column_stride, BLOCK: tl.const
         at = start + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + row * row_stride + at * column_stride, mask=at < n)
         tl.store(out_ptr + row * n + at, tl.exp(x - largest) / total, mask=at < n)
-
-
-def long_softmax(x):
-    out = torch.empty(x.shape, dtype=x.dtype)
-    softmax_kernel[(x.shape[0],)](x, out, x.shape[1], x.stride(0), x.stride(1), BLOCK=128)
-    return out
