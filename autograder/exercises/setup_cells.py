@@ -160,8 +160,8 @@ from course_lib.models.chains import inputs_of, program_of, source_of
     "triton_kernels": """\
 import warnings
 import torch
-from torch.nn import functional as F
 from torch import Tensor
+from torch.nn import functional as F
 from course_lib.errors import KernelError
 from course_lib.graph import cost
 from course_lib.kernel_programs import AccessLog, compile_for_absent_gpu, use_interpreter

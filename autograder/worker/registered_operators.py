@@ -1,4 +1,4 @@
-"""Reach operators that an answer registered with PyTorch, through the dispatcher, by the names that the host asks for."""
+"""Reach operators that an answer registered with PyTorch, by their names, as the dispatcher does."""
 
 from collections.abc import Callable
 from typing import Any

@@ -56,8 +56,8 @@ def _as_c(argument: torch.Tensor | int | float) -> object:
         form = argument.dtype is torch.float32 and argument.is_contiguous() and argument.is_cpu
         if not form:
             raise KernelError(
-                f"The loop got a tensor of {argument.dtype} with strides {argument.stride()} on {argument.device}; it takes "
-                "contiguous tensors of float32 on the CPU."
+                f"The loop got a tensor of {argument.dtype} with strides {argument.stride()} on {argument.device}; "
+                "it takes contiguous tensors of float32 on the CPU."
             )
         return ctypes.c_void_p(argument.data_ptr())
     return ctypes.c_double(argument) if isinstance(argument, float) else ctypes.c_long(argument)

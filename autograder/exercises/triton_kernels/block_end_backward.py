@@ -96,8 +96,14 @@ def _by_eager(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps: fl
 WRONG_SCALING: Sequence[tuple[Scaling, str]] = (
     (lambda g, p, seed: g, "Nothing was dropped: what forward dropped has no gradient by x, and the rest is scaled."),
     (lambda g, p, seed: g * kept(g, p, seed), "It was not scaled: forward divides by 1 - p, and so does backward."),
-    (lambda g, p, seed: g * kept(g, p, seed) * (1 - p), "It was multiplied by 1 - p; forward divides, and so does backward."),
-    (lambda g, p, seed: g * ~kept(g, p, seed) / (1 - p), "The mask is inverted: where tl.rand is at least p, forward kept."),
+    (
+        lambda g, p, seed: g * kept(g, p, seed) * (1 - p),
+        "It was multiplied by 1 - p; forward divides, and so does backward.",
+    ),
+    (
+        lambda g, p, seed: g * ~kept(g, p, seed) / (1 - p),
+        "The mask is inverted: where tl.rand is at least p, forward kept.",
+    ),
     (
         lambda g, p, seed: g * kept(g, p, seed, of="column") / (1 - p),
         "All rows have the same mask; forward's position is row * columns + column.",
@@ -106,8 +112,14 @@ WRONG_SCALING: Sequence[tuple[Scaling, str]] = (
         lambda g, p, seed: g * kept(g, p, seed, of="row * BLOCK + column") / (1 - p),
         "The position is row * BLOCK + column; forward's is row * columns + column.",
     ),
-    (lambda g, p, seed: g * kept(g, p, 0) / (1 - p), "The mask is that of seed 0: pass the seed of the call to tl.rand."),
-    (lambda g, p, seed: g * kept(g, p, seed + 1) / (1 - p), "This is the mask of another seed: forward's seed is needed."),
+    (
+        lambda g, p, seed: g * kept(g, p, 0) / (1 - p),
+        "The mask is that of seed 0: pass the seed of the call to tl.rand.",
+    ),
+    (
+        lambda g, p, seed: g * kept(g, p, seed + 1) / (1 - p),
+        "This is the mask of another seed: forward's seed is needed.",
+    ),
     (lambda g, p, seed: g / (1 - p), "It was scaled, and nothing was dropped."),
 )
 WRONG_ROWS: Sequence[tuple[OfRows, str]] = (
@@ -124,7 +136,10 @@ WRONG_ROWS: Sequence[tuple[OfRows, str]] = (
         lambda gh, gy, h, w, eps: _by_eager(gh, gy, h, torch.ones_like(w), eps),
         "The weight is missing: grad_y is multiplied by it first.",
     ),
-    (lambda gh, gy, h, w, eps: _by_eager(gh, gy, h, w, 0.0), "eps is missing: it is added to the variance, as in forward."),
+    (
+        lambda gh, gy, h, w, eps: _by_eager(gh, gy, h, w, 0.0),
+        "eps is missing: it is added to the variance, as in forward.",
+    ),
     (lambda gh, gy, h, w, eps: _by_eager(gy, gh, h, w, eps), "grad_h and grad_y are swapped."),
 )
 BY_X = follows(0, 1, NAMES, _scaled(dropped), [(_scaled(found), says) for found, says in WRONG_SCALING])
@@ -183,7 +198,9 @@ EXERCISE = Exercise(
     checks=(
         _check("the gradient by residual, through the sum and through y", "residual", 1.6, one_path, BY_RESIDUAL),
         _check("the gradient by residual for rows that fill no block", "residual", 1.0, sized((4, 50)), BY_RESIDUAL),
-        _check("the gradient by x, through forward's mask", "dropout", 2.2, sized((12, 32), (9, 50), p=(0.1, 0.4)), BY_X),
+        _check(
+            "the gradient by x, through forward's mask", "dropout", 2.2, sized((12, 32), (9, 50), p=(0.1, 0.4)), BY_X
+        ),
         Check(
             "each element read once, each gradient written once, no mask stored",
             "loads and stores",

@@ -121,7 +121,7 @@ WRONG_SUMS: Sequence[tuple[Sum, str]] = (
     (_masked("row"), "A whole row was kept or dropped: each element has a position of its own."),
     (
         _masked("row * BLOCK + column"),
-        "The position is row * BLOCK + column, so the mask changes with the block's size; count row * columns + column.",
+        "The position is row * BLOCK + column, so the mask changes with the block; count row * columns + column.",
     ),
     (
         _masked("column * rows + row"),
@@ -209,7 +209,7 @@ def follows(
         given, exact = run.outputs[source], promoted(case).args
         if not _varies(given):
             raise CheckFailedError(
-                f"{names[number].capitalize()} follows from {names[source]}, which has no different values{case.where}. "
+                f"{names[number].capitalize()} follows from {names[source]}, whose values are all alike{case.where}. "
                 f"Mend {names[source]} first."
             )
         double = given.double()
@@ -236,8 +236,8 @@ def _require(
     found, traffic = run.outputs[number], run.returned[number]
     if traffic.stored < traffic.elements:
         raise CheckFailedError(
-            f"{traffic.elements - traffic.stored} of {traffic.elements} elements of {name} were never stored{case.where}. "
-            "One program stores one row, and the grid has a program for each row."
+            f"{traffic.elements - traffic.stored} of {traffic.elements} elements of {name} were never stored"
+            f"{case.where}. One program stores one row, and the grid has a program for each row."
         )
     try:
         comparison.require_close(found, truth, eager, name, case.where)
@@ -339,7 +339,9 @@ def sized(*sizes: tuple[int, int], p: Sequence[float] = (0.0,)) -> Callable[[Dra
         found = []
         for rows, columns in sizes:
             share = draw.choice(p)
-            found.append(Case(inputs(draw, rows, columns, p=share), label=f"for a matrix of {rows} × {columns}, p = {share}"))
+            found.append(
+                Case(inputs(draw, rows, columns, p=share), label=f"for a matrix of {rows} × {columns}, p = {share}")
+            )
         return found
 
     return cases
@@ -359,13 +361,15 @@ EXERCISE = Exercise(
         "the residual, store, normalise, store.",
         "The position of an element is row * columns + column, in the random number and in both stores. x and residual "
         "have strides of their own. tl.where(keep, branch / (1 - p), 0.0) drops.",
-        "h = residual + tl.where(tl.rand(seed, at) >= p, (x + bias) / (1 - p), 0.0). Then the mean is tl.sum(h, axis=0) / "
+        "h = residual + tl.where(tl.rand(seed, at) >= p, (x + bias) / (1 - p), 0.0). The mean is tl.sum(h, axis=0) / "
         "columns, centred is tl.where(inside, h - mean, 0.0), and the variance is the mean of its squares.",
     ),
     checks=(
         _check("the sum, nothing dropped", "sum", 2.0, sized((6, 32), (4, 50)), SUM),
         _check("the normalised sum, nothing dropped", "normalised sum", 2.0, sized((6, 32), (4, 50)), NORMED),
-        _check("what is dropped, and how the rest is scaled", "dropout", 2.4, sized((16, 32), (9, 50), p=(0.1, 0.4)), SUM),
+        _check(
+            "what is dropped, and how the rest is scaled", "dropout", 2.4, sized((16, 32), (9, 50), p=(0.1, 0.4)), SUM
+        ),
         Check(
             "each element of x and residual read once, each output written once",
             "loads and stores",

@@ -70,10 +70,20 @@ HIDDEN = HiddenPart(
         ANSWERS.file("two rows a program", 12),
         ANSWERS.file("helper kernels", 12),
         ANSWERS.file("moments of the row", 12),
-        ANSWERS.edited("dropped first", 12, ("tl.rand(seed, at) >= p, by_h / (1 - p), 0.0", "tl.rand(seed, at) < p, 0.0, by_h / (1 - p)")),
-        ANSWERS.edited("kept as a factor", 12, ("tl.where(tl.rand(seed, at) >= p, by_h / (1 - p), 0.0)", "by_h * (tl.rand(seed, at) >= p) / (1 - p)")),
+        ANSWERS.edited(
+            "dropped first",
+            12,
+            ("tl.rand(seed, at) >= p, by_h / (1 - p), 0.0", "tl.rand(seed, at) < p, 0.0, by_h / (1 - p)"),
+        ),
+        ANSWERS.edited(
+            "kept as a factor",
+            12,
+            ("tl.where(tl.rand(seed, at) >= p, by_h / (1 - p), 0.0)", "by_h * (tl.rand(seed, at) >= p) / (1 - p)"),
+        ),
         ANSWERS.edited("rsqrt", 12, ("1 / tl.sqrt(", "tl.rsqrt(")),
-        ANSWERS.edited("blocks four times as wide", 12, ("triton.next_power_of_2(columns)", "4 * triton.next_power_of_2(columns)")),
+        ANSWERS.edited(
+            "blocks four times as wide", 12, ("triton.next_power_of_2(columns)", "4 * triton.next_power_of_2(columns)")
+        ),
         ANSWERS.edited("kept above p", 12, ("tl.rand(seed, at) >= p", "tl.rand(seed, at) > p")),
         ANSWERS.edited("not scaled", 9, ("by_h / (1 - p)", "by_h")),
         ANSWERS.edited("nothing dropped", 9, ("tl.where(tl.rand(seed, at) >= p, by_h / (1 - p), 0.0)", "by_h")),
@@ -81,15 +91,23 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("another seed", 9, ("tl.rand(seed, at)", "tl.rand(seed + 1, at)")),
         ANSWERS.edited("no seed", 9, ("tl.rand(seed, at)", "tl.rand(0, at)")),
         ANSWERS.edited("one mask for all rows", 9, ("tl.rand(seed, at)", "tl.rand(seed, column)")),
-        ANSWERS.edited("a mask that depends on the block", 9, ("tl.rand(seed, at)", "tl.rand(seed, row * BLOCK + column)")),
+        ANSWERS.edited(
+            "a mask that depends on the block", 9, ("tl.rand(seed, at)", "tl.rand(seed, row * BLOCK + column)")
+        ),
         ANSWERS.edited("gradient of the sum forgotten", 7, ("grad_h + root *", "root *")),
-        ANSWERS.edited("mean term forgotten", 7, (" - tl.sum(g, axis=0) / columns", "")),
-        ANSWERS.edited("variance term forgotten", 7, (" - normed * tl.sum(g * normed, axis=0) / columns", "")),
+        ANSWERS.edited("mean term forgotten", 7, (" - tl.sum(g, axis=0) / n", "")),
+        ANSWERS.edited("variance term forgotten", 7, (" - normed * tl.sum(g * normed, axis=0) / n", "")),
         ANSWERS.edited("root forgotten", 7, ("grad_h + root * (", "grad_h + (")),
         ANSWERS.edited("weight forgotten", 7, (" * tl.load(weight_ptr + column, mask=inside, other=0.0)", "")),
-        ANSWERS.edited("padding in the variance", 8.6, ("tl.where(inside, h - tl.sum(h, axis=0) / columns, 0.0)", "h - tl.sum(h, axis=0) / columns")),
-        ANSWERS.edited("strides ignored", 10.8, ("row * y_row + column * y_column", "at")),
-        ANSWERS.edited("h read again", 9, ("root = 1", "h = tl.load(h_ptr + at, mask=inside, other=0.0)\n    root = 1")),
+        ANSWERS.edited(
+            "padding in the variance",
+            8.6,
+            ("tl.where(inside, h - tl.sum(h, axis=0) / n, 0.0)", "h - tl.sum(h, axis=0) / n"),
+        ),
+        ANSWERS.edited("strides ignored", 10.8, ("row * strides[2] + column * strides[3]", "at")),
+        ANSWERS.edited(
+            "h read again", 9, ("root = 1", "h = tl.load(h_ptr + at, mask=inside, other=0.0)\n    root = 1")
+        ),
         ANSWERS.file("a stored mask", 9),
     ),
 )

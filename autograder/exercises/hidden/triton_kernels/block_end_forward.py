@@ -79,11 +79,21 @@ HIDDEN = HiddenPart(
         ANSWERS.file("one pass by Welford's shift", 16),
         ANSWERS.file("two rows a program", 16),
         ANSWERS.file("helper kernels", 16),
-        ANSWERS.edited("kept as a factor", 16, ("tl.where(tl.rand(seed, at) >= p, branch, 0.0)", "branch * (tl.rand(seed, at) >= p)")),
+        ANSWERS.edited(
+            "kept as a factor",
+            16,
+            ("tl.where(tl.rand(seed, at) >= p, branch, 0.0)", "branch * (tl.rand(seed, at) >= p)"),
+        ),
         ANSWERS.edited("kept above p", 16, ("tl.rand(seed, at) >= p", "tl.rand(seed, at) > p")),
         ANSWERS.edited("rsqrt", 16, ("1 / tl.sqrt(", "tl.rsqrt(")),
-        ANSWERS.edited("scaled after the choice", 16, ("+ tl.where(tl.rand(seed, at) >= p, branch, 0.0)", "+ tl.where(tl.rand(seed, at) < p, 0.0, branch)")),
-        ANSWERS.edited("blocks four times as wide", 16, ("triton.next_power_of_2(columns)", "4 * triton.next_power_of_2(columns)")),
+        ANSWERS.edited(
+            "scaled after the choice",
+            16,
+            ("+ tl.where(tl.rand(seed, at) >= p, branch, 0.0)", "+ tl.where(tl.rand(seed, at) < p, 0.0, branch)"),
+        ),
+        ANSWERS.edited(
+            "blocks four times as wide", 16, ("triton.next_power_of_2(columns)", "4 * triton.next_power_of_2(columns)")
+        ),
         ANSWERS.edited(
             "integers as random numbers",
             16,
@@ -93,17 +103,45 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("scaled by 1 - p", 12.6, (" / (1 - p)", " * (1 - p)")),
         ANSWERS.edited("inverted mask", 8.9, ("tl.rand(seed, at) >= p", "tl.rand(seed, at) < p")),
         ANSWERS.edited("one mask for all rows", 12.6, ("tl.rand(seed, at)", "tl.rand(seed, column)")),
-        ANSWERS.edited("a mask that depends on the block", 12.6, ("tl.rand(seed, at)", "tl.rand(seed, row * BLOCK + column)")),
+        ANSWERS.edited(
+            "a mask that depends on the block", 12.6, ("tl.rand(seed, at)", "tl.rand(seed, row * BLOCK + column)")
+        ),
         ANSWERS.edited("one number for a row", 12.6, ("tl.rand(seed, at)", "tl.rand(seed, row + 0 * column)")),
         ANSWERS.edited("no seed", 12.6, ("tl.rand(seed, at)", "tl.rand(0, at)")),
         ANSWERS.edited("nothing dropped", 12.6, ("tl.where(tl.rand(seed, at) >= p, branch, 0.0)", "branch * (1 - p)")),
-        ANSWERS.edited("bias after dropout", 12.6, ("(x + tl.load(bias_ptr + column, mask=inside, other=0.0)) / (1 - p)", "x / (1 - p)"), ("tl.where(tl.rand(seed, at) >= p, branch, 0.0)", "tl.where(tl.rand(seed, at) >= p, branch, 0.0) + tl.load(bias_ptr + column, mask=inside, other=0.0)")),
-        ANSWERS.edited("padding in the variance", 12.6, ("tl.where(inside, h - tl.sum(h, axis=0) / columns, 0.0)", "h - tl.sum(h, axis=0) / columns")),
+        ANSWERS.edited(
+            "bias after dropout",
+            12.6,
+            ("(x + tl.load(bias_ptr + column, mask=inside, other=0.0)) / (1 - p)", "x / (1 - p)"),
+            (
+                "tl.where(tl.rand(seed, at) >= p, branch, 0.0)",
+                "tl.where(tl.rand(seed, at) >= p, branch, 0.0) + tl.load(bias_ptr + column, mask=inside, other=0.0)",
+            ),
+        ),
+        ANSWERS.edited(
+            "padding in the variance",
+            12.6,
+            ("tl.where(inside, h - tl.sum(h, axis=0) / columns, 0.0)", "h - tl.sum(h, axis=0) / columns"),
+        ),
         ANSWERS.edited("eps outside of the root", 12.6, (" / columns + eps)", " / columns) + eps")),
         ANSWERS.edited("divided by the block", 12.6, ("tl.sum(h, axis=0) / columns", "tl.sum(h, axis=0) / BLOCK")),
-        ANSWERS.edited("squares minus squared mean", 15.2, ("tl.sum(centred * centred, axis=0) / columns", "tl.sum(h * h, axis=0) / columns - tl.sum(h, axis=0) / columns * (tl.sum(h, axis=0) / columns)")),
-        ANSWERS.edited("strides ignored", 14.7, ("row * x_row + column * x_column", "at")),
-        ANSWERS.edited("the sum read again", 12, ("centred = tl.where(inside, h -", "h = tl.load(h_ptr + at, mask=inside, other=0.0)\n    centred = tl.where(inside, h -")),
+        ANSWERS.edited(
+            "squares minus squared mean",
+            15.2,
+            (
+                "tl.sum(centred * centred, axis=0) / columns",
+                "tl.sum(h * h, axis=0) / columns - tl.sum(h, axis=0) / columns * (tl.sum(h, axis=0) / columns)",
+            ),
+        ),
+        ANSWERS.edited("strides ignored", 14.7, ("row * strides[0] + column * strides[1]", "at")),
+        ANSWERS.edited(
+            "the sum read again",
+            12,
+            (
+                "centred = tl.where(inside, h -",
+                "h = tl.load(h_ptr + at, mask=inside, other=0.0)\n    centred = tl.where(inside, h -",
+            ),
+        ),
         ANSWERS.file("three kernels and a mask", 12),
     ),
 )

@@ -30,5 +30,21 @@ def add_norm_backward(grad_h, grad_y, h, weight, p=0.0, seed=0, eps=1e-5):
     n = h.size(1)
     gx = torch.empty_like(h)
     gr = torch.empty_like(h)
-    kernel[h.shape[:1]](grad_h, grad_y, h, weight, gx, gr, grad_h.stride(0), grad_h.stride(1), grad_y.stride(0), grad_y.stride(1), n, p, seed, eps, N=triton.next_power_of_2(n))
+    kernel[h.shape[:1]](
+        grad_h,
+        grad_y,
+        h,
+        weight,
+        gx,
+        gr,
+        grad_h.stride(0),
+        grad_h.stride(1),
+        grad_y.stride(0),
+        grad_y.stride(1),
+        n,
+        p,
+        seed,
+        eps,
+        N=triton.next_power_of_2(n),
+    )
     return gx, gr

@@ -22,5 +22,7 @@ def add_norm_backward(grad_h, grad_y, h, weight, p=0.0, seed=0, eps=1e-5):
     gx, gr = h.new_empty((m, n)), h.new_empty((m, n))
     a, b = grad_h.stride()
     c, d = grad_y.stride()
-    kernel[lambda meta: (m,)](grad_h, grad_y, h, weight, gx, gr, a, b, c, d, n, p, seed, eps, SIZE=max(16, triton.next_power_of_2(n)))
+    kernel[lambda meta: (m,)](
+        grad_h, grad_y, h, weight, gx, gr, a, b, c, d, n, p, seed, eps, SIZE=max(16, triton.next_power_of_2(n))
+    )
     return gx, gr

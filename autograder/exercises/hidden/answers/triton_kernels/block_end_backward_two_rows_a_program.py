@@ -22,7 +22,21 @@ def add_norm_backward(grad_h, grad_y, h, weight, p=0.0, seed=0, eps=1e-5):
     m, n = h.shape
     grad_x, grad_residual = torch.empty((m, n), dtype=h.dtype), torch.empty((m, n), dtype=h.dtype)
     backward[(triton.cdiv(m, 2),)](
-        grad_h, grad_y, h, weight, grad_x, grad_residual, grad_h.stride(0), grad_h.stride(1),
-        grad_y.stride(0), grad_y.stride(1), m, n, p, seed, eps, N=triton.next_power_of_2(n),
+        grad_h,
+        grad_y,
+        h,
+        weight,
+        grad_x,
+        grad_residual,
+        grad_h.stride(0),
+        grad_h.stride(1),
+        grad_y.stride(0),
+        grad_y.stride(1),
+        m,
+        n,
+        p,
+        seed,
+        eps,
+        N=triton.next_power_of_2(n),
     )
     return grad_x, grad_residual

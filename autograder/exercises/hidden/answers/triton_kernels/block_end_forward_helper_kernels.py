@@ -17,11 +17,32 @@ def kernel(x, bias, residual, weight, shift, h, y, sx0, sx1, sr0, sr1, n, p, see
     total = dropped(tl.load(x + i * sx0 + j * sx1, inside) + tl.load(bias + j, inside), i * n + j, p, seed)
     total += tl.load(residual + i * sr0 + j * sr1, inside)
     tl.store(h + i * n + j, total, inside)
-    tl.store(y + i * n + j, tl.fma(layer_norm(total, inside, n, eps), tl.load(weight + j, inside), tl.load(shift + j, inside)), inside)
+    tl.store(
+        y + i * n + j,
+        tl.fma(layer_norm(total, inside, n, eps), tl.load(weight + j, inside), tl.load(shift + j, inside)),
+        inside,
+    )
 
 
 def add_norm(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
     n = x.shape[1]
     h, y = torch.empty(x.shape, dtype=x.dtype, device=x.device), torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    kernel[x.shape[:1]](x, bias, residual, weight, shift, h, y, x.stride(0), x.stride(1), residual.stride(0), residual.stride(1), n, p, seed, eps, N=triton.next_power_of_2(n))
+    kernel[x.shape[:1]](
+        x,
+        bias,
+        residual,
+        weight,
+        shift,
+        h,
+        y,
+        x.stride(0),
+        x.stride(1),
+        residual.stride(0),
+        residual.stride(1),
+        n,
+        p,
+        seed,
+        eps,
+        N=triton.next_power_of_2(n),
+    )
     return h, y

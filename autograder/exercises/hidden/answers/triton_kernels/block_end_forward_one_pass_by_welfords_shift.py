@@ -23,5 +23,7 @@ def add_norm(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
     m, n = x.shape
     h, y = torch.empty(m, n, dtype=x.dtype), torch.empty(m, n, dtype=x.dtype)
     strides = (x.stride(0), x.stride(1), residual.stride(0), residual.stride(1))
-    one_row[lambda meta: (m,)](x, bias, residual, weight, shift, h, y, strides, n, p, seed, eps, SIZE=max(16, triton.next_power_of_2(n)))
+    one_row[lambda meta: (m,)](
+        x, bias, residual, weight, shift, h, y, strides, n, p, seed, eps, SIZE=max(16, triton.next_power_of_2(n))
+    )
     return h, y

@@ -31,6 +31,8 @@ def add_norm(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
     mask = torch.empty((m, n), dtype=x.dtype)
     h, y = torch.empty((m, n), dtype=x.dtype), torch.empty((m, n), dtype=x.dtype)
     draw[(triton.cdiv(m * n, 256),)](mask, m * n, p, seed, BLOCK=256)
-    add[(m,)](x, bias, residual, mask, h, x.stride(0), x.stride(1), residual.stride(0), residual.stride(1), n, BLOCK=block)
+    add[(m,)](
+        x, bias, residual, mask, h, x.stride(0), x.stride(1), residual.stride(0), residual.stride(1), n, BLOCK=block
+    )
     norm[(m,)](h, weight, shift, y, n, eps, BLOCK=block)
     return h, y

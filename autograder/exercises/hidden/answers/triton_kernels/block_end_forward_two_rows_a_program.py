@@ -23,7 +23,22 @@ def add_norm(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
     y = torch.empty((m, n), dtype=torch.float32)
     grid = (triton.cdiv(m, 2),)
     rows_kernel[grid](
-        x, bias, residual, weight, shift, h, y, x.stride(0), x.stride(1), residual.stride(0), residual.stride(1),
-        m, n, p, seed, eps, COLUMNS=triton.next_power_of_2(n),
+        x,
+        bias,
+        residual,
+        weight,
+        shift,
+        h,
+        y,
+        x.stride(0),
+        x.stride(1),
+        residual.stride(0),
+        residual.stride(1),
+        m,
+        n,
+        p,
+        seed,
+        eps,
+        COLUMNS=triton.next_power_of_2(n),
     )
     return h, y

@@ -1,4 +1,5 @@
-SCHEMA = "(Tensor x, Tensor bias, Tensor residual, Tensor weight, Tensor shift, float p, int seed, float eps) -> (Tensor, Tensor)"
+TENSORS = "Tensor x, Tensor bias, Tensor residual, Tensor weight, Tensor shift"
+SCHEMA = f"({TENSORS}, float p, int seed, float eps) -> (Tensor, Tensor)"
 torch.library.define("lesson12::add_norm", SCHEMA)
 
 
