@@ -11,7 +11,7 @@ OPERATOR, FORMS = "torch.ops.", "forms of torch.ops."
 
 
 class NoOperatorError(AnswerError):
-    """The answer registered no operator of that name."""
+    """The answer registered no operator of that name, or one into which PyTorch looks."""
 
 
 def is_operator(name: str) -> bool:
@@ -22,14 +22,20 @@ def is_operator(name: str) -> bool:
 def operator(name: str) -> Callable[..., Any]:
     """Return the operator, or a function that returns shape and strides of each of its outputs on fake tensors."""
     namespace, _, own = name.partition("torch.ops.")[2].partition(".")
-    try:
-        found = getattr(getattr(torch.ops, namespace), own)
-    except (AttributeError, RuntimeError):
+    qualified = f"{namespace}::{own}"
+    found = getattr(getattr(torch.ops, namespace), own, None)
+    if not isinstance(found, torch._ops.OpOverloadPacket):
         raise NoOperatorError(
-            f'The answer registers no operator "{namespace}::{own}". Put '
-            f'`@torch.library.custom_op("{namespace}::{own}", mutates_args=())` above its function.'
-        ) from None
-    return _forms(found) if name.startswith(FORMS) else found  # type: ignore[no-any-return]  # from torch.ops
+            f'The answer registers no operator "{qualified}". Put '
+            f'`@torch.library.custom_op("{qualified}", mutates_args=())` above its function.'
+        )
+    schemas = [qualified if each == "default" else f"{qualified}.{each}" for each in found.overloads()]
+    if any(torch._C._dispatch_has_kernel_for_dispatch_key(each, "CompositeImplicitAutograd") for each in schemas):
+        raise NoOperatorError(
+            f'"{qualified}" is registered as a composite of other operators, and PyTorch derives those. A launch of a '
+            "kernel has no derivative: register the operator with one of its own."
+        )
+    return _forms(found) if name.startswith(FORMS) else found
 
 
 def _forms(found: Callable[..., Any]) -> Callable[..., tuple[torch.Tensor, ...]]:
