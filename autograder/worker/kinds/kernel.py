@@ -77,6 +77,8 @@ def load_kernels(request: LoadKernels, _: Tensors) -> Handlers:
         tree = ast.parse(part.text)
         tree.body = [each for each in tree.body if not isinstance(each, ast.Import | ast.ImportFrom)]
         exec(compile(tree, filename, "exec", dont_inherit=True), names)
+    constants = {name: value.value for name, value in names.items() if hasattr(value, "value")}
+    names |= constants  # a constexpr times a block is no block in the interpreter, and is one in the compiler
 
     def run(request: RunKernels, tensors: Tensors) -> Result[KernelsRun]:
         return _Run(names).call(request, [to_torch(raw) for raw in tensors])
