@@ -56,7 +56,8 @@ EXERCISE = Exercise(
         "program has fewer elements than lanes.",
         "An element lies at pointer + number * stride. The mask compares the number of the element with n: the stride "
         "does not change how many elements there are.",
-        "at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), mask=at < n in both loads and in the store, and a grid of "
+        "at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), mask=at < n in both loads and in "
+        "the store, and a grid of "
         "(triton.cdiv(n, BLOCK),). The launcher passes x.stride(0) and y.stride(0).",
     ),
     checks=(

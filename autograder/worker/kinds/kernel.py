@@ -48,6 +48,7 @@ class Operand:
         self.size, self.stride, self.is_contiguous = memory.size, memory.stride, memory.is_contiguous
 
     def new_empty(self, *size: Any, **options: Any) -> "Operand":
+        """Return a new tensor of this dtype."""
         return self._make(torch.empty(*size, **{"dtype": self.dtype, **options, "device": "meta"}))
 
     def __len__(self) -> int:
@@ -55,7 +56,8 @@ class Operand:
 
     def _refuse(self, *_: object) -> bool:
         raise LauncherError(
-            "The launcher computes with a tensor. It sees shapes and strides only: what is computed belongs into a kernel."
+            "The launcher computes with a tensor. It sees shapes and strides only: what is computed "
+            "belongs into a kernel."
         )
 
     __bool__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse

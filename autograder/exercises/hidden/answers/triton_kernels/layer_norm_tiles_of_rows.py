@@ -27,7 +27,22 @@ def layer_norm(x, weight, bias, eps):
 
 @triton.jit
 def tile_gradients(
-    g_ptr, x_ptr, w_ptr, m_ptr, r_ptr, dx_ptr, pw_ptr, pb_ptr, rows, n, g0, g1, x0, x1, ROWS: tl.constexpr, BLOCK: tl.constexpr
+    g_ptr,
+    x_ptr,
+    w_ptr,
+    m_ptr,
+    r_ptr,
+    dx_ptr,
+    pw_ptr,
+    pb_ptr,
+    rows,
+    n,
+    g0,
+    g1,
+    x0,
+    x1,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     program = tl.program_id(0)
     row = program * ROWS + tl.arange(0, ROWS)
@@ -66,8 +81,22 @@ def layer_norm_backward(grad, x, weight, mean, rstd):
     dx, dw, db = torch.empty(x.shape, dtype=x.dtype), torch.empty_like(weight), torch.empty_like(weight)
     pw, pb = torch.empty((parts, n), dtype=torch.float32), torch.empty((parts, n), dtype=torch.float32)
     tile_gradients[(parts,)](
-        grad, x, weight, mean, rstd, dx, pw, pb, rows, n,
-        grad.stride(0), grad.stride(1), x.stride(0), x.stride(1), ROWS=16, BLOCK=block,
+        grad,
+        x,
+        weight,
+        mean,
+        rstd,
+        dx,
+        pw,
+        pb,
+        rows,
+        n,
+        grad.stride(0),
+        grad.stride(1),
+        x.stride(0),
+        x.stride(1),
+        ROWS=16,
+        BLOCK=block,
     )
     finish[(1,)](pw, pb, dw, db, parts, n, BLOCK=block)
     return dx, dw, db

@@ -12,10 +12,10 @@ def three_kernel(x_ptr, out_ptr, n, row_stride, column_stride, BLOCK: tl.constex
     for start in range(0, n, BLOCK):
         x = tl.load(x_ptr + (start + lanes) * column_stride, mask=start + lanes < n, other=-float("inf"))
         total += tl.exp(x - top)
-    sum = tl.sum(total, axis=0)
+    whole = tl.sum(total, axis=0)
     for start in range(0, n, BLOCK):
         x = tl.load(x_ptr + (start + lanes) * column_stride, mask=start + lanes < n, other=-float("inf"))
-        tl.store(out_ptr + start + lanes, tl.exp(x - top) / sum, mask=start + lanes < n)
+        tl.store(out_ptr + start + lanes, tl.exp(x - top) / whole, mask=start + lanes < n)
 
 
 def long_softmax(x):

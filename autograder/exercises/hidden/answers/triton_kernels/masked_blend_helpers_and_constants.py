@@ -29,6 +29,5 @@ def blend(x, y, t):
     out = x.new_empty(len(x))
     if len(x) == 0:
         return out
-    grid = lambda meta: (triton.cdiv(x.shape[0], SIZE),)
-    blend_kernel[grid](out, x, y, x.shape[0], x.stride(0), y.stride(0), t)
+    blend_kernel[lambda meta: (triton.cdiv(x.shape[0], SIZE),)](out, x, y, x.shape[0], x.stride(0), y.stride(0), t)
     return out
