@@ -71,7 +71,8 @@ def _loads(case: Case) -> int:
 
 
 RARELY = (
-    "each of x once, and each of the bias once for a block of rows. Let a program load its part of the bias once and use it "
+    "each of x once, and each of the bias once for a block of rows. Let a program load its "
+    "part of the bias once and use it "
     "for at least four rows."
 )
 COUNTED: Cases = large
@@ -86,7 +87,8 @@ EXERCISE = Exercise(
         "and the mask is the conjunction of two.",
         "Load the bias with the block of columns alone, then add bias[None, :]. Convert both to tl.float32 right after "
         "the load, and back to the output's dtype in the store.",
-        "x_ptr + rows[:, None] * row_stride + columns[None, :] * column_stride, with x.stride(0) and x.stride(1) from the "
+        "x_ptr + rows[:, None] * row_stride + columns[None, :] * column_stride, with x.stride(0) "
+        "and x.stride(1) from the "
         "launcher; COLUMNS=triton.next_power_of_2(x.shape[1]), ROWS=8, and a grid of (triton.cdiv(n_rows, 8),).",
     ),
     checks=(

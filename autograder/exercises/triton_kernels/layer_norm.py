@@ -144,7 +144,8 @@ EXERCISE = Exercise(
         "the difference must be 0. Backward: which sums go along a row, and which go over all rows?",
         "grad_x needs two means over a row, of g = grad * weight and of g * x̂: rstd * (g - mean(g) - x̂ * mean(g * x̂)). "
         "The sums for weight and bias: a few programs take every P-th row each, and write one row of partial sums.",
-        "for row in range(tl.program_id(0), n_rows, P): add grad * x̂ and grad to two blocks that start as tl.zeros. Store "
+        "for row in range(tl.program_id(0), n_rows, P): add grad * x̂ and grad to two blocks "
+        "that start as tl.zeros. Store "
         "them to row tl.program_id(0) of two matrices (P, n_columns); a second kernel adds the P rows.",
     ),
     checks=(

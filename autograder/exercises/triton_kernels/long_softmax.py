@@ -60,8 +60,14 @@ def _far(draw: Draw) -> list[Case]:
     return [Case((x,), label="with numbers of some hundreds")]
 
 
+def _loads(case: Case) -> int:
+    rows, columns = case.args[0].shape
+    return int(rows * (2 * columns + 16))
+
+
 TWICE = (
-    "two for an element. One pass finds the largest number and the sum together: when the largest grows, multiply the sum "
+    "two for an element, and a few for a row. One pass finds the largest number and the sum "
+    "together: when the largest grows, multiply the sum "
     "by exp(old - new). The second pass writes."
 )
 
@@ -72,11 +78,13 @@ EXERCISE = Exercise(
     points=12,
     refused=("tl.softmax",),
     hints=(
-        "A program takes one row and goes over it in blocks: for start in range(0, n_columns, BLOCK). What must it know "
+        "A program takes one row and goes over it in blocks: for start in range(0, n_columns, "
+        "BLOCK). What must it know "
         "before it can write the first share?",
         "Keep the largest number so far and the sum of exp(x - largest) so far. A lane outside of the row must change "
         "neither: other=-float('inf').",
-        "new = tl.maximum(largest, tl.max(block, axis=0)), then total = total * tl.exp(largest - new) + tl.sum(tl.exp(block "
+        "new = tl.maximum(largest, tl.max(block, axis=0)), then total = total * tl.exp(largest - "
+        "new) + tl.sum(tl.exp(block "
         "- new), axis=0). While new is -inf both differences are NaN: take 0.0 in its place there.",
     ),
     checks=(
@@ -90,9 +98,7 @@ EXERCISE = Exercise(
             "loads of elements",
             "loads",
             1.4,
-            holds(
-                _wide, shares, NAMES, NEAR, narrow(BLOCK), loads_at_most(lambda case: 2 * case.args[0].numel(), TWICE)
-            ),
+            holds(_wide, shares, NAMES, NEAR, narrow(BLOCK), loads_at_most(_loads, TWICE)),
         ),
     ),
 )

@@ -1,7 +1,7 @@
 """Check the text of Triton kernels and their launchers, which then runs without the student's other Python.
 
-The text may only define kernels (`@triton.jit`), launchers (plain functions) and constants. Each name is a local one, one
-of the text's own, or one of the lists below; each attribute is on a list. So nothing in it reaches Python itself, and
+The text may only define kernels (`@triton.jit`), launchers (plain functions) and constants. Each name is a local one,
+one of the text's own, or on one of the lists below; so is each attribute. So nothing in it reaches Python itself, and
 what the interpreter counts is what the kernel does. The tree is read without recursion.
 """
 
@@ -9,36 +9,20 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from autograder.host.artifacts.kernel_words import (
+    BUILTINS,
+    COPIES,
+    LANGUAGE,
+    MATH,
+    MODULES,
+    OF_TENSORS,
+    OF_TORCH,
+    OF_TRITON,
+    OF_VALUES,
+)
 from autograder.host.source_text import UnreadableSourceError, parsed
 
 MAX_CHARACTERS = 40_000
-MODULES = ("tl", "torch", "triton")
-BUILTINS = frozenset("abs bool float int isinstance len max min range tuple".split())
-LANGUAGE = frozenset(
-    """
-    abs advance arange argmax argmin atomic_add atomic_max atomic_min atomic_cas atomic_xchg broadcast broadcast_to cast
-    cdiv ceil clamp constexpr cos cumsum cumprod debug_barrier div_rn dot dtype erf exp exp2 expand_dims fdiv flip floor
-    fma full join load log log2 make_block_ptr max max_constancy max_contiguous maximum min minimum multiple_of
-    num_programs permute philox pointer_type program_id rand rand4x randint randint4x randn randn4x range ravel reduce
-    reshape rsqrt sigmoid sin softmax split sqrt sqrt_rn static_assert static_range store sum swizzle2d tensor trans
-    uint_to_uniform_float umulhi view where xor_sum zeros zeros_like math
-    bfloat16 float16 float32 float64 int1 int8 int16 int32 int64 uint8 uint16 uint32 uint64
-    """.split()
-)
-MATH = frozenset("abs ceil cos div_rn erf exp exp2 fdiv floor fma log log2 rsqrt sin sqrt sqrt_rn umulhi".split())
-OF_VALUES = frozenset(
-    "T cast dtype element_ty exp log max min ndim reshape shape sigmoid sqrt sum to trans type".split()
-)
-"""Attributes of a value in a kernel."""
-OF_TENSORS = frozenset(
-    "device dim dtype element_size is_contiguous itemsize ndim new_empty numel shape size stride".split()
-)
-"""Attributes of a tensor in a launcher."""
-OF_TORCH = frozenset(
-    "Tensor empty empty_like zeros zeros_like bfloat16 float16 float32 float64 int8 int16 int32 int64 uint8 bool".split()
-)
-OF_TRITON = frozenset(("cdiv", "next_power_of_2"))
-COPIES = frozenset(("contiguous", "clone", "copy_", "to", "float", "half", "double", "reshape", "flatten"))
 STATEMENTS = (
     ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If, ast.Expr, ast.Pass, ast.Break,
     ast.Continue, ast.Assert,
@@ -110,7 +94,8 @@ def _defined(statement: ast.stmt) -> dict[str, bool]:
     elif isinstance(statement, ast.Pass) or _is_text(statement):
         return {}
     raise KernelRefusedError(
-        f"Line {statement.lineno} of the answer's cell is graded as a kernel's text, and `{_short(statement)}` is neither "
+        f"Line {statement.lineno} of the answer's cell is graded as a kernel's text, and "
+        f"`{_short(statement)}` is neither "
         "a function nor a constant such as `BLOCK = tl.constexpr(128)`. Try things out in another cell."
     )
 
@@ -138,7 +123,8 @@ def _is_text(statement: ast.stmt) -> bool:
 def _is_kernel(function: ast.FunctionDef) -> bool:
     if function.decorator_list and [ast.dump(each) for each in function.decorator_list] != [IS_JIT]:
         raise KernelRefusedError(
-            f"`{function.name}` has the decorator `@{ast.unparse(function.decorator_list[0])[:60]}`; only `@triton.jit` "
+            f"`{function.name}` has the decorator `@{ast.unparse(function.decorator_list[0])[:60]}`; "
+            "only `@triton.jit` "
             "is run here, without autotuning and heuristics."
         )
     return bool(function.decorator_list)
@@ -186,7 +172,8 @@ class _Function:
         if not isinstance(node, allowed) or isinstance(node, ast.FunctionDef):
             what = "a kernel" if self.kernel else "a launcher"
             raise KernelRefusedError(
-                f"{self._at(node)} `{_short(node)}`: {what} cannot have it here. {_REMEDIES.get(type(node), '')}".rstrip()
+                f"{self._at(node)} `{_short(node)}`: {what} cannot have it here. "
+                f"{_REMEDIES.get(type(node), '')}".rstrip()
             )
         if isinstance(node, ast.keyword) and node.arg is None:
             raise KernelRefusedError(f"{self._at(node)} `**`: write each argument by its name.")
@@ -198,7 +185,8 @@ class _Function:
             raise KernelRefusedError(f"{self._at(node)} assigns twice: Triton takes one `=` a line.")
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             raise KernelRefusedError(
-                f"{self._at(node)} assigns to `{_short(node)}`: a kernel writes with `tl.store`, to names only otherwise."
+                f"{self._at(node)} assigns to `{_short(node)}`: a kernel writes with `tl.store`, to names "
+                "only otherwise."
             )
         if (
             isinstance(node, ast.Constant)
@@ -219,7 +207,8 @@ class _Function:
                 )
             return
         raise KernelRefusedError(
-            f"{self._at(node)} `{name}`, which the answer's cell does not define. There are what it defines, `tl.`, `triton.` "
+            f"{self._at(node)} `{name}`, which the answer's cell does not define. There are what it "
+            "defines, `tl.`, `triton.` "
             f"and `torch.` with a name, and {', '.join(sorted(BUILTINS))}."
         )
 
@@ -239,7 +228,8 @@ class _Function:
             return
         if not self.kernel and name in COPIES:
             raise KernelRefusedError(
-                f"{self._at(node)} `.{name}()`, which copies or converts outside of the kernel, and a copy costs a read and "
+                f"{self._at(node)} `.{name}()`, which copies or converts outside of the kernel, and a "
+                "copy costs a read and "
                 "a write of every element. Pass strides, and convert in the kernel."
             )
         where = "a kernel" if self.kernel else "a launcher: it asks for shapes, makes empty tensors and launches"

@@ -84,13 +84,15 @@ def apart(run: KernelRun, case: Case) -> None:
         did = {"load": "reads", "store": "writes it too", "atomic": "adds to it"}[clash.action]
         raise CheckFailedError(
             f"Program {clash.programs[0]} writes element {clash.element} of {clash.operand}, and program "
-            f"{clash.programs[1]} of the same launch {did}{case.where}. Programs run in any order on a GPU: let each write "
+            f"{clash.programs[1]} of the same launch {did}{case.where}. Programs run in any order on "
+            "a GPU: let each write "
             "elements of its own, and combine them in another launch."
         )
     for each in (*run.inputs, *run.made):
         if each.atomics:
             raise CheckFailedError(
-                f"{each.atomics} atomic operations on {each.name}{case.where}: floats are then added in another order in "
+                f"{each.atomics} atomic operations on {each.name}{case.where}: floats are then added in "
+                "another order in "
                 "each run. Write partial sums, one row a program, and add the rows in a second launch."
             )
 
@@ -102,7 +104,8 @@ def shared_out(programs: int) -> Demand:
         most = max((math.prod(launch.grid) for launch in run.launches), default=0)
         if most < programs:
             raise CheckFailedError(
-                f"The largest launch has {most} programs{case.where}; expected at least {programs}. One program runs on one "
+                f"The largest launch has {most} programs{case.where}; expected at least {programs}. One "
+                "program runs on one "
                 "part of the GPU: give each a block of the elements."
             )
 
@@ -141,7 +144,7 @@ def stores_at_most(limit: Callable[[Case], int], why: str) -> Demand:
 
 
 def resembles(reference: Reference, names: Sequence[str]) -> Demand:
-    """Demand outputs near the reference's, for checks of accesses: a slip in the formula passes, another program fails."""
+    """Demand outputs near the reference's, for checks of accesses: a slip passes, another program fails."""
 
     def demand(run: KernelRun, case: Case) -> None:
         exact = promoted(case)
@@ -151,7 +154,8 @@ def resembles(reference: Reference, names: Sequence[str]) -> Demand:
             error = (output.double() - truth).abs().nan_to_num(nan=torch.inf).minimum(scale)
             if float(error.sum()) > FAR * float(scale.sum()):
                 raise CheckFailedError(
-                    f"{name} has nothing of the reference{case.where}, so its accesses to memory count for nothing. Mend the "
+                    f"{name} has nothing of the reference{case.where}, so its accesses to memory count for "
+                    "nothing. Mend the "
                     "values first."
                 )
 

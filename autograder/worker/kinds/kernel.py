@@ -48,6 +48,7 @@ class Operand:
         self.size, self.stride, self.is_contiguous = memory.size, memory.stride, memory.is_contiguous
 
     def new_empty(self, *size: Any, **options: Any) -> "Operand":
+        """Return a new tensor of this dtype."""
         return self._make(torch.empty(*size, **{"dtype": self.dtype, **options, "device": "meta"}))
 
     def __len__(self) -> int:
@@ -55,7 +56,8 @@ class Operand:
 
     def _refuse(self, *_: object) -> bool:
         raise LauncherError(
-            "The launcher computes with a tensor. It sees shapes and strides only: what is computed belongs into a kernel."
+            "The launcher computes with a tensor. It sees shapes and strides only: what is computed "
+            "belongs into a kernel."
         )
 
     __bool__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
@@ -77,6 +79,8 @@ def load_kernels(request: LoadKernels, _: Tensors) -> Handlers:
         tree = ast.parse(part.text)
         tree.body = [each for each in tree.body if not isinstance(each, ast.Import | ast.ImportFrom)]
         exec(compile(tree, filename, "exec", dont_inherit=True), names)
+    constants = {name: value.value for name, value in names.items() if hasattr(value, "value")}
+    names |= constants  # a constexpr times a block is no block in the interpreter, and is one in the compiler
 
     def run(request: RunKernels, tensors: Tensors) -> Result[KernelsRun]:
         return _Run(names).call(request, [to_torch(raw) for raw in tensors])

@@ -43,10 +43,12 @@ def test_each_element_is_found_by_its_number_whatever_its_stride() -> None:
         (1, "load", "x", [8, 9]),
         (1, "store", "out", [8, 9]),
     ]
-    assert log.grids == [(2, 1, 1)] and log.widest == 8
+    assert log.grids == [(2, 1, 1)]
+    assert log.widest == 8
     assert {a.line for a in log.accesses} == {copy_kernel.fn.__code__.co_firstlineno + 3}
     assert (log.traffic("x").loads_per_element, log.traffic("out").stores_per_element) == (1, 1)
-    assert not log.strays and not log.conflicts()
+    assert not log.strays
+    assert not log.conflicts()
 
 
 def test_an_access_outside_of_all_tensors_is_said_and_not_carried_out() -> None:
@@ -54,7 +56,8 @@ def test_an_access_outside_of_all_tensors_is_said_and_not_carried_out() -> None:
     x, out = torch.arange(5.0), memory[:5]
     with AccessLog(x=x, out=out) as log:
         unmasked_kernel[(1,)](x, out, BLOCK=8)
-    assert torch.equal(out, x) and (memory[5:] == 7).all()
+    assert torch.equal(out, x)
+    assert (memory[5:] == 7).all()
     assert [(s.action, s.count, s.nearest, s.beyond) for s in log.strays] == [
         ("load", 3, "x", 5),
         ("store", 3, "out", 5),
@@ -91,7 +94,8 @@ def test_a_map_says_in_words_what_it_shows() -> None:
         "x, loaded: row 0: elements 0 to 2 by program 0; row 1: element 0 by program 0, element 1 by program 1, "
         "element 2 by none."
     )
-    assert str(drawn) in drawn._repr_svg_() and str(drawn) in drawn._repr_html_()
+    assert str(drawn) in drawn._repr_svg_()
+    assert str(drawn) in drawn._repr_html_()
     assert drawn._repr_svg_().count("<rect") == 1 + 6
 
 
