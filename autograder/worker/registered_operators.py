@@ -29,13 +29,20 @@ def operator(name: str) -> Callable[..., Any]:
             f'The answer registers no operator "{qualified}". Put '
             f'`@torch.library.custom_op("{qualified}", mutates_args=())` above its function.'
         )
-    schemas = [qualified if each == "default" else f"{qualified}.{each}" for each in found.overloads()]
-    if any(torch._C._dispatch_has_kernel_for_dispatch_key(each, "CompositeImplicitAutograd") for each in schemas):
+    if any(_is_composite(qualified, overload) for overload in found.overloads()):
         raise NoOperatorError(
             f'"{qualified}" is registered as a composite of other operators, and PyTorch derives those. A launch of a '
             "kernel has no derivative: register the operator with one of its own."
         )
     return _forms(found) if name.startswith(FORMS) else found
+
+
+def _is_composite(qualified: str, overload: str) -> bool:
+    schema = qualified if overload == "default" else f"{qualified}.{overload}"
+    try:
+        return torch._C._dispatch_has_kernel_for_dispatch_key(schema, "CompositeImplicitAutograd")
+    except RuntimeError:  # an overload of TorchScript alone, which the dispatcher does not know
+        return False
 
 
 def _forms(found: Callable[..., Any]) -> Callable[..., tuple[torch.Tensor, ...]]:

@@ -25,8 +25,8 @@ def test_forms_are_those_of_outputs_without_data() -> None:
 
 
 def test_each_output_has_its_form() -> None:
-    forms = operator("forms of torch.ops.aten.max")(torch.ones(4, 5), 1)
-    assert [form.tolist() for form in forms] == [[4, 1], [4, 1]]
+    forms = operator("forms of torch.ops.aten.native_layer_norm")(torch.ones(4, 5), [5], None, None, 1e-5)
+    assert [form.tolist() for form in forms] == [[4, 5, 5, 1], [4, 1, 1, 1], [4, 1, 1, 1]]
 
 
 def test_a_composite_of_other_operators_is_refused_since_its_derivative_is_theirs() -> None:

@@ -241,8 +241,8 @@ if __name__ == "__main__":
 
 
 @triton.jit
-def _uniform(out_ptr, seed, first, BLOCK: tl.constexpr):
-    at = tl.arange(0, BLOCK)
+def _uniform(out_ptr, seed, first, block: tl.constexpr):
+    at = tl.arange(0, block)
     tl.store(out_ptr + at, tl.rand(seed, first + at))
 
 
@@ -250,6 +250,6 @@ def _uniform(out_ptr, seed, first, BLOCK: tl.constexpr):
 @pytest.mark.parametrize("first", [0, 5000, 2**33])
 def test_pytorch_has_the_random_numbers_of_triton(seed: int, first: int) -> None:
     found = torch.empty(64)
-    _uniform[(1,)](found, seed, first, BLOCK=64)
+    _uniform[(1,)](found, seed, first, block=64)
     assert torch.equal(found, uniform_numbers(seed, first + torch.arange(64)))
     assert 0.3 < float(found.mean()) < 0.7

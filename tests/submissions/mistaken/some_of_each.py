@@ -67,3 +67,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% solution 09_read_generated_code = 8
 # %% unanswered 09_blocker_hunt
 # %% mistake 09_config_experiment = 0: the demonstration
+
+# %% solution 12_block_end_forward = 16
+# %% mistake 12_block_end_backward = 9: no seed
+# %% mistake 12_block_end_operator = 3.9: no derivative

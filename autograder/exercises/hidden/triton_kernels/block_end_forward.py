@@ -144,4 +144,11 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.file("three kernels and a mask", 12),
     ),
+    equivalent={
+        "tl.rand(seed, at) >= p -> tl.rand(seed, at) > p": "they differ where a number equals p, once in 2³¹ elements",
+        "tl.sum(h, axis=0) -> tl.sum(h)": "a block of one dimension has one axis",
+        "tl.sum(centred * centred, axis=0) -> tl.sum(centred * centred)": "as above",
+        "weight = tl.load(weight_ptr + column, mask=inside, other=0.0): 0.0 -> 1.0": "those lanes are not stored",
+        "shift = tl.load(shift_ptr + column, mask=inside, other=0.0): 0.0 -> 1.0": "as above",
+    },
 )
