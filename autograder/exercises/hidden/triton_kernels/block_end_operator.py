@@ -2,9 +2,8 @@
 
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.quality.tensor_changes import CALLABLE
-from autograder.exercises.triton_kernels.block_end_forward import block_end
+from autograder.exercises.triton_kernels.block_end_forward import NAMES, block_end
 from autograder.exercises.triton_kernels.block_end_operator import (
-    NAMES,
     TENSORS,
     by_name,
     formed,
