@@ -192,7 +192,21 @@ from course_lib.inductor_passes import HOOKS, calls_of, calls_of_chain, chain_of
 from course_lib.inductor_passes import fuse_loosely, graphs_at_hooks, with_fake_values
 from course_lib.show import Table
 """,
-    "triton_kernels": "",
+    "triton_kernels": """\
+import warnings
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from course_lib.errors import KernelError
+from course_lib.graph import cost
+from course_lib.kernel_programs import AccessLog, compile_for_absent_gpu, use_interpreter
+from course_lib.kernel_programs.compiled_loops import compiled_loop
+from course_lib.kernel_programs.interpreter import triton_runs_on
+from course_lib.kernels.dropout import uniform_numbers
+from course_lib.show import Table
+from course_lib.timing import compare
+from course_lib.verify.error_rule import deviation
+""",
     "attention": """\
 import math
 import warnings

@@ -22,7 +22,7 @@ from autograder.host.sandbox import Ending, Limits, Sandbox, WorkerProcess
 from autograder.protocol import FrameKind, Message, ProtocolError, RawTensor, Ready, Request, Result, serialise
 from autograder.protocol.contract import read_reply, request_body
 from autograder.protocol.decoder import decode
-from autograder.protocol.requests.loads import Load, LoadAnswer, LoadLowering
+from autograder.protocol.requests.loads import Load, LoadAnswer, LoadKernels, LoadLowering
 
 START_ALLOWANCE_S = 60.0  # importing torch on a cold, loaded machine; not the answer's time
 MAX_STARTS = 4
@@ -223,6 +223,8 @@ def _work(load: Load | None) -> tuple[str, ...]:
     """
     if isinstance(load, LoadLowering):
         return "graphs", "lowering"
+    if isinstance(load, LoadKernels):
+        return ()  # Triton is imported anew there, to interpret
     if not isinstance(load, LoadAnswer):
         return ("graphs",)
     ours = (part.text for part in load.parts if part.name == "setup")

@@ -25,6 +25,7 @@ from course_lib.kernels.formula_derivatives import register_formula
 from course_lib.kernels.transforms import register_autocast, register_vmap
 
 ROUNDS = 7
+TRITON_ROUNDS, TRITON_SCALE = 10, 4.6566127342e-10  # of `tl.rand`, as `triton/language/random.py` has them
 _SEEDS = 2**63 - 1
 _WORD = 2**32 - 1
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -69,11 +70,28 @@ def _random_words(seed: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     return torch.stack(words, dim=-1).flatten(1)[:, :columns].reshape(like.shape)
 
 
-def _philox(counter: tuple[Any, Any, Any, Any], key: tuple[Any, Any]) -> tuple[torch.Tensor, ...]:
+def uniform_numbers(seed: int, positions: torch.Tensor) -> torch.Tensor:
+    """Return a number in [0, 1) for each position, in float32: the numbers of Triton's `tl.rand(seed, positions)`.
+
+    Triton takes ten rounds, the position as the counter, and the first word without its sign; `positions` are int64.
+
+    >>> uniform_numbers(7, torch.arange(3))
+    tensor([0.0908, 0.8139, 0.0122])
+    """
+    zero = torch.zeros_like(positions)
+    counter = (positions & _WORD, (positions >> 32) & _WORD, zero, zero)
+    words = _philox(counter, (seed & _WORD, (seed >> 32) & _WORD), rounds=TRITON_ROUNDS)[0]
+    without_sign = torch.where(words > _WORD >> 1, _WORD - words, words)
+    return without_sign.float() * TRITON_SCALE
+
+
+def _philox(
+    counter: tuple[Any, Any, Any, Any], key: tuple[Any, Any], *, rounds: int = ROUNDS
+) -> tuple[torch.Tensor, ...]:
     """Return four random words, given four words of a counter and two of a key: int64 tensors that hold 32 bits."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         # The product has 64 bits; int64 holds all of them, though the sign may differ.
         a, b = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
         c0, c1 = ((b >> 32) & _WORD) ^ c1 ^ k0, b & _WORD

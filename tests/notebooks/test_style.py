@@ -20,6 +20,10 @@ LONGER_SOLUTIONS = {  # one pass with its guards; a part of it would teach an un
     "05_fold_affine": 31,
     "05_scale_dropout_rms_norm_pass": 60,
     "13_tiled_attention": 27,  # forward and backward walk over the same tiles
+    "12_block_end_forward": 32,  # kernel and launcher are one text
+    "12_block_end_backward": 32,  # as above
+    "12_block_end_operator": 42,  # its two implementations, its form and its derivative
+    "12_layer_norm": 84,  # forward and backward are one exercise: the second reads what the first keeps
 }
 ALLOWED_METADATA = {"kernelspec", "language_info"}
 NBGRADER_KEYS = {"schema_version", "grade_id", "grade", "solution", "locked", "task"}

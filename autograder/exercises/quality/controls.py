@@ -5,7 +5,7 @@ value that is wrong in one place. The others compute the reference's result in a
 answer to an exercise, such as swapped operands of a sum, its `HiddenPart.right_here` names it.
 """
 
-from autograder.exercises.quality import graph_changes, tensor_changes
+from autograder.exercises.quality import graph_changes, kernel_changes, tensor_changes
 from autograder.exercises.quality.tensor_changes import Change, Worth
 from autograder.exercises.registry import find, hidden_part
 from autograder.host.exercise import REFERENCE, Control, Exercise, HiddenPart, Kind
@@ -35,12 +35,25 @@ def all_controls(exercise: Exercise, part: HiddenPart) -> tuple[Control, ...]:
 
 def _standard(exercise: Exercise, reference: str) -> tuple[Control, ...]:
     around, entry = _AROUND_KIND.get(exercise.kind, _AROUND), exercise.entry_point
+    if exercise.kind is Kind.KERNEL:
+        return _of_kernels(exercise, reference)
     controls = [Control("empty answer", f"def {entry}(*args, **kwargs):\n    pass\n", 0)]
     for name, (body, worth) in _CHANGES[exercise.kind].items():
         text = around.format(reference=reference, entry=entry, body=body)
-        marks = 0 if worth is Worth.NOTHING else exercise.points
-        controls.append(Control(name, text, marks, below=worth is Worth.LESS))
+        controls.append(_worth(exercise, name, text, worth))
     return tuple(controls)
+
+
+def _of_kernels(exercise: Exercise, reference: str) -> tuple[Control, ...]:
+    """Return the standard controls of kernels, whose text allows no function around the reference."""
+    empty = Control("empty answer", f"def {exercise.entry_point}(*args, **kwargs):\n    pass\n", 0)
+    changed = kernel_changes.changed(reference)
+    return (empty, *(_worth(exercise, name, text, worth) for name, (text, worth) in changed.items()))
+
+
+def _worth(exercise: Exercise, name: str, text: str, worth: Worth) -> Control:
+    marks = 0 if worth is Worth.NOTHING else exercise.points
+    return Control(name, text, marks, below=worth is Worth.LESS)
 
 
 _EMPTIED = (

@@ -13,6 +13,7 @@ from autograder.protocol.requests.loads import (
     LoadArchive,
     LoadEvents,
     LoadGraph,
+    LoadKernels,
     LoadLowering,
     LoadTrial,
 )
@@ -24,6 +25,7 @@ from autograder.worker.kinds.callable import callable_answer
 from autograder.worker.kinds.captured import captured_answer
 from autograder.worker.kinds.counterexample import counterexample_answer, load_trial
 from autograder.worker.kinds.graph import graph_answer
+from autograder.worker.kinds.kernel import kernel_answer, load_kernels
 from autograder.worker.kinds.module import module_answer
 from autograder.worker.kinds.schedule import schedule_answer
 from autograder.worker.kinds.value import value_answer
@@ -38,6 +40,7 @@ KINDS: Mapping[str, Callable[[Callable[..., Any]], Handlers]] = {
     "captured": captured_answer,
     "counterexample": counterexample_answer,
     "graph": graph_answer,
+    "kernel": kernel_answer,
     "module": module_answer,
     "schedule": schedule_answer,
     "value": value_answer,
@@ -87,6 +90,7 @@ LOADS: Mapping[type[Load], Callable[[Any, Tensors], Handlers]] = {
     LoadArchive: load_archive,
     LoadEvents: load_events,
     LoadGraph: load_graph,
+    LoadKernels: load_kernels,
     LoadLowering: load_lowering,
     LoadTrial: load_trial,
 }

@@ -11,9 +11,11 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.nn.functional as F
+import triton
+import triton.language as tl
 
 from course_lib.kernels import bias_gelu, bias_silu, dispatch
-from course_lib.kernels.dropout import dropout_factors
+from course_lib.kernels.dropout import dropout_factors, uniform_numbers
 from course_lib.kernels.triton import bias_activation, residual_norm, tiles
 from tests.course_lib.kernels.row_operators import EPS, LAYOUTS, ROW_OPERATORS, RowOperator, Tensors
 
@@ -236,3 +238,18 @@ def test_columns_that_begin_beyond_two_billion_elements_are_reached() -> None:
 
 if __name__ == "__main__":
     sys.exit(pytest.main(["-p", "no:xdist", __file__]))
+
+
+@triton.jit
+def _uniform(out_ptr, seed, first, block: tl.constexpr):
+    at = tl.arange(0, block)
+    tl.store(out_ptr + at, tl.rand(seed, first + at))
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**40 + 3])
+@pytest.mark.parametrize("first", [0, 5000, 2**33])
+def test_pytorch_has_the_random_numbers_of_triton(seed: int, first: int) -> None:
+    found = torch.empty(64)
+    _uniform[(1,)](found, seed, first, block=64)
+    assert torch.equal(found, uniform_numbers(seed, first + torch.arange(64)))
+    assert 0.3 < float(found.mean()) < 0.7

@@ -81,3 +81,6 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% unanswered 11_place_the_pass
 # %% unanswered 11_refuse_look_alikes
 # %% unanswered 11_replace_block_end
+# %% solution 12_block_end_forward = 16
+# %% mistake 12_block_end_backward = 9: no seed
+# %% mistake 12_block_end_operator = 3.9: no derivative

@@ -1,0 +1,130 @@
+"""Hidden checks and controls of exercise 12.2."""
+
+import torch
+
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.triton_kernels.bias_quick_gelu import NAMES, NEAR, RIGHT, biased, matrix
+from autograder.host.checks.kernel_checks import holds, inside
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.kinds.callable import Case
+
+
+def odd(draw: Draw) -> list[Case]:
+    """Return matrices of one row, of one column, and of other odd sizes."""
+    return [
+        matrix(draw, *draw.choice(((1, 127), (3, 129)))),
+        matrix(draw, draw.integer(17, 33), 1),
+        matrix(draw, 127, 3),
+    ]
+
+
+def views(draw: Draw) -> list[Case]:
+    """Return a transposed matrix, some columns of a wider one, and every second row, with a bias of a stride."""
+    transposed = Case((draw.normal(40, 9).T, draw.normal(40)), label="with a transposed x")
+    cut = Case((draw.normal(7, 90)[:, 20:70], draw.normal(50)), label="with some columns of a wider matrix as x")
+    sparse = Case(
+        (draw.normal(10, 66)[::2], draw.normal(132)[::2]), label="with every second row, and a bias of stride 2"
+    )
+    return [transposed, cut, sparse]
+
+
+def half(draw: Draw) -> list[Case]:
+    """Return a matrix in half precision."""
+    return [matrix(draw, 12, draw.integer(60, 70), torch.float16)]
+
+
+def extreme(draw: Draw) -> list[Case]:
+    """Return sums of which the exponential overflows, in half precision and single."""
+    large = draw.normal(4, 48, scale=400)
+    return [Case((large, draw.normal(48)), label="with sums of some hundreds")]
+
+
+ANSWERS = Answers(__name__)
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("one row, one column", "odd sizes", 0.8, holds(odd, biased, NAMES, RIGHT)),
+        Check("views with strides", "strides", 0.8, holds(views, biased, NAMES, RIGHT)),
+        Check("accesses of views with strides", "strides", 0.6, holds(views, biased, NAMES, inside, NEAR)),
+        Check("half precision", "half precision", 1, holds(half, biased, NAMES, RIGHT)),
+        Check("large sums", "large values", 0.6, holds(extreme, biased, NAMES, RIGHT)),
+    ),
+    controls=(
+        ANSWERS.reference(10),
+        ANSWERS.file("a loop over rows", 10),
+        ANSWERS.file("a helper and tiles", 10),
+        ANSWERS.file("flat numbers of elements", 10),
+        ANSWERS.edited("sixteen rows", 10, ("cdiv(n_rows, 8)", "cdiv(n_rows, 16)"), ("ROWS=8", "ROWS=16")),
+        ANSWERS.edited("a quotient", 10, ("out = z * tl.sigmoid(1.702 * z)", "out = z / (1.0 + tl.exp(-1.702 * z))")),
+        ANSWERS.edited(
+            "powers of two", 10, ("tl.sigmoid(1.702 * z)", "(1.0 / (1.0 + tl.exp2(-2.4554669595930155 * z)))")
+        ),
+        ANSWERS.edited("zeros first", 10, ("torch.empty(", "torch.zeros(")),
+        ANSWERS.edited(
+            "one mask by rows",
+            10,
+            (
+                "inside = (rows < n_rows) & (columns < n_columns)",
+                "inside = tl.where(rows < n_rows, columns < n_columns, False)",
+            ),
+        ),
+        ANSWERS.edited("SiLU", 4.4, ("tl.sigmoid(1.702 * z)", "tl.sigmoid(z)")),
+        ANSWERS.edited("no bias", 0, ("z = x + bias\n", "z = x\n")),
+        ANSWERS.edited("only the sigmoid", 0, ("out = z * tl.sigmoid", "out = tl.sigmoid")),
+        ANSWERS.edited("times x", 0, ("out = z * tl.sigmoid", "out = x * tl.sigmoid")),
+        ANSWERS.edited(
+            "a bias by rows",
+            0,
+            ("columns * strides[2], mask=columns < n_columns", "rows * strides[2], mask=rows < n_columns"),
+        ),
+        ANSWERS.edited("a row a program", 9.58, ("cdiv(n_rows, 8)", "cdiv(n_rows, 1)"), ("ROWS=8", "ROWS=1")),
+        ANSWERS.edited(
+            "a bias for each element",
+            9.58,
+            (
+                "bias_ptr + columns * strides[2], mask=columns < n_columns",
+                "bias_ptr + columns * strides[2] + 0 * rows, mask=inside",
+            ),
+        ),
+        ANSWERS.edited(
+            "no mask for columns",
+            10,
+            ("inside = (rows < n_rows) & (columns < n_columns)", "inside = (rows < n_rows) & (columns < COLUMNS)"),
+            below=True,
+        ),
+        ANSWERS.edited(
+            "no mask for rows",
+            7.8,
+            ("inside = (rows < n_rows) & (columns < n_columns)", "inside = (rows >= 0) & (columns < n_columns)"),
+        ),
+        ANSWERS.edited(
+            "no strides of x", 8.6, ("rows * strides[0] + columns * strides[1]", "rows * n_columns + columns")
+        ),
+        ANSWERS.edited(
+            "no stride of columns", 8.6, ("rows * strides[0] + columns * strides[1]", "rows * strides[0] + columns")
+        ),
+        ANSWERS.edited("no stride of the bias", 8.6, ("columns * strides[2]", "columns")),
+        ANSWERS.edited(
+            "strides of the input for the output",
+            8.6,
+            ("out_ptr + rows * n_columns + columns", "out_ptr + rows * strides[0] + columns * strides[1]"),
+        ),
+        ANSWERS.edited(
+            "rounded as eager's",
+            10,
+            (
+                "out = z * tl.sigmoid(1.702 * z)",
+                "z = z.to(x_ptr.dtype.element_ty)\n    out = z * tl.sigmoid(1.702 * "
+                "z.to(tl.float32)).to(x_ptr.dtype.element_ty)",
+            ),
+        ),
+        ANSWERS.edited("float32 out", 9, ("dtype=x.dtype", "dtype=torch.float32")),
+        ANSWERS.edited("a rounded factor", 10, ("tl.sigmoid(1.702 * z)", "tl.sigmoid(1.7 * z)"), below=True),
+        Control(
+            "by PyTorch",
+            "def bias_quick_gelu(x, bias):\n    z = x + bias\n    return z * torch.sigmoid(1.702 * z)\n",
+            0,
+        ),
+    ),
+)

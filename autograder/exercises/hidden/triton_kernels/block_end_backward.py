@@ -1,0 +1,113 @@
+"""Hidden checks and controls of exercise 12.6."""
+
+from collections.abc import Callable
+
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.triton_kernels.block_end_backward import (
+    BY_RESIDUAL,
+    BY_X,
+    NAMES,
+    NEAR,
+    TRAFFIC,
+    gradients,
+    inputs,
+    sized,
+)
+from autograder.host.checks.kernel_checks import Demand, holds, inside
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, HiddenPart
+from autograder.host.kinds.callable import Case
+
+ODD = sized((1, 1), (7, 3), (3, 127), (2, 129))
+
+
+def views(draw: Draw) -> list[Case]:
+    """Return gradients as autograd passes them on: expanded from one row, transposed, and a part of wider rows."""
+    rows, columns = draw.choice(((5, 40), (6, 35)))
+    first, second = list(inputs(draw, rows, columns)), list(inputs(draw, rows, columns))
+    first[1] = draw.normal(columns).expand(rows, columns)
+    first[0] = draw.normal(columns, rows).t()
+    second[0] = draw.normal(rows, columns + 7)[:, 3 : 3 + columns]
+    second[1] = draw.normal(columns, rows).t()
+    return [Case(tuple(args), label="for views with strides") for args in (first, second)]
+
+
+def seeds(draw: Draw) -> list[Case]:
+    """Return rows of odd sizes with a small seed, and with one above 32 bits and a high probability."""
+    few = inputs(draw, 9, 33, p=0.25, seed=draw.integer(1, 1000))
+    many = inputs(draw, 5, 129, p=0.8, seed=draw.integer(2**33, 2**40))
+    return [Case(args, label=f"with seed {args[5]}") for args in (few, many)]
+
+
+def large_means(draw: Draw) -> list[Case]:
+    """Return rows whose mean is far from zero, so that the mean of squares minus the squared mean is inexact."""
+    return [Case(inputs(draw, 4, 96, mean=draw.choice((600.0, 900.0))), label="for rows with a large mean")]
+
+
+def _check(name: str, category: str, points: float, cases: Callable[[Draw], list[Case]], *demands: Demand) -> Check:
+    return Check(name, category, points, holds(cases, gradients, NAMES, *demands))
+
+
+ANSWERS = Answers(__name__)
+
+HIDDEN = HiddenPart(
+    checks=(
+        _check("odd sizes", "odd sizes", 0.8, ODD, BY_RESIDUAL),
+        _check("gradients with strides", "strides", 0.8, views, BY_RESIDUAL),
+        _check("accesses of gradients with strides", "strides", 0.4, views, inside, NEAR),
+        _check("other seeds", "dropout", 0.8, seeds, BY_X),
+        _check("rows with a large mean", "precision", 0.8, large_means, BY_RESIDUAL),
+        Check(
+            "loads and stores in other shapes",
+            "loads and stores",
+            1.2,
+            holds(sized((3, 129), (17, 20), p=(0.0, 0.1)), gradients, NAMES, *TRAFFIC),
+            speed=True,
+        ),
+    ),
+    controls=(
+        ANSWERS.reference(12),
+        ANSWERS.file("two rows a program", 12),
+        ANSWERS.file("helper kernels", 12),
+        ANSWERS.file("moments of the row", 12),
+        ANSWERS.edited(
+            "dropped first",
+            12,
+            ("tl.rand(seed, at) >= p, by_h / (1 - p), 0.0", "tl.rand(seed, at) < p, 0.0, by_h / (1 - p)"),
+        ),
+        ANSWERS.edited(
+            "kept as a factor",
+            12,
+            ("tl.where(tl.rand(seed, at) >= p, by_h / (1 - p), 0.0)", "by_h * (tl.rand(seed, at) >= p) / (1 - p)"),
+        ),
+        ANSWERS.edited("rsqrt", 12, ("1 / tl.sqrt(", "tl.rsqrt(")),
+        ANSWERS.edited(
+            "blocks four times as wide", 12, ("triton.next_power_of_2(columns)", "4 * triton.next_power_of_2(columns)")
+        ),
+        ANSWERS.edited("kept above p", 12, ("tl.rand(seed, at) >= p", "tl.rand(seed, at) > p")),
+        ANSWERS.edited("not scaled", 9, ("by_h / (1 - p)", "by_h")),
+        ANSWERS.edited("nothing dropped", 9, ("tl.where(tl.rand(seed, at) >= p, by_h / (1 - p), 0.0)", "by_h")),
+        ANSWERS.edited("inverted mask", 9, ("tl.rand(seed, at) >= p", "tl.rand(seed, at) < p")),
+        ANSWERS.edited("another seed", 9, ("tl.rand(seed, at)", "tl.rand(seed + 1, at)")),
+        ANSWERS.edited("no seed", 9, ("tl.rand(seed, at)", "tl.rand(0, at)")),
+        ANSWERS.edited("one mask for all rows", 9, ("tl.rand(seed, at)", "tl.rand(seed, column)")),
+        ANSWERS.edited(
+            "a mask that depends on the block", 9, ("tl.rand(seed, at)", "tl.rand(seed, row * BLOCK + column)")
+        ),
+        ANSWERS.edited("gradient of the sum forgotten", 7, ("grad_h + root *", "root *")),
+        ANSWERS.edited("mean term forgotten", 7, (" - tl.sum(g, axis=0) / n", "")),
+        ANSWERS.edited("variance term forgotten", 7, (" - normed * tl.sum(g * normed, axis=0) / n", "")),
+        ANSWERS.edited("root forgotten", 7, ("grad_h + root * (", "grad_h + (")),
+        ANSWERS.edited("weight forgotten", 7, (" * tl.load(weight_ptr + column, mask=inside, other=0.0)", "")),
+        ANSWERS.edited(
+            "padding in the variance",
+            8.6,
+            ("tl.where(inside, h - tl.sum(h, axis=0) / n, 0.0)", "h - tl.sum(h, axis=0) / n"),
+        ),
+        ANSWERS.edited("strides ignored", 10.8, ("row * strides[2] + column * strides[3]", "at")),
+        ANSWERS.edited(
+            "h read again", 9, ("root = 1", "h = tl.load(h_ptr + at, mask=inside, other=0.0)\n    root = 1")
+        ),
+        ANSWERS.file("a stored mask", 9),
+    ),
+)

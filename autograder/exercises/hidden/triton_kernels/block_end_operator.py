@@ -1,0 +1,101 @@
+"""Hidden checks and controls of exercise 12.7."""
+
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.quality.tensor_changes import CALLABLE
+from autograder.exercises.triton_kernels.block_end_forward import NAMES, block_end
+from autograder.exercises.triton_kernels.block_end_operator import (
+    TENSORS,
+    by_name,
+    formed,
+    fresh,
+    sized,
+    views,
+)
+from autograder.host.checks.function_checks import agrees, gradients_agree
+from autograder.host.exercise import Check, HiddenPart
+
+ANSWERS = Answers(__name__)
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("odd sizes", "odd sizes", 0.5, by_name(agrees(block_end, sized((1, 1), (2, 129), (3, 127)), NAMES))),
+        Check(
+            "gradients through forward's mask",
+            "gradients",
+            0.9,
+            by_name(gradients_agree(block_end, sized((6, 31), p=0.5), NAMES, TENSORS)),
+        ),
+        Check("the form for views with strides", "form", 0.5, formed(views)),
+        Check("inputs untouched, outputs of their own", "memory", 0.5, fresh(sized((4, 16)))),
+    ),
+    controls=(
+        ANSWERS.reference(6),
+        ANSWERS.file("the dispatcher's library", 6),
+        ANSWERS.file("autograd in backward", 6),
+        ANSWERS.edited(
+            "dropped by where",
+            6,
+            ("(x + bias) * factors(x, p, seed)", "torch.where(factors(x, p, seed) == 0, 0.0, (x + bias) / (1 - p))"),
+        ),
+        ANSWERS.edited(
+            "forms by empty",
+            6,
+            (
+                "(x.new_empty(x.shape), x.new_empty(x.shape))",
+                "tuple((torch.empty(x.shape, dtype=x.dtype, device=x.device) for _ in range(2)))",
+            ),
+        ),
+        ANSWERS.edited(
+            "forms by empty_like",
+            6,
+            (
+                "(x.new_empty(x.shape), x.new_empty(x.shape))",
+                "(torch.empty_like(x).new_empty(x.shape), torch.zeros(x.shape, dtype=x.dtype, device=x.device))",
+            ),
+        ),
+        ANSWERS.edited(
+            "norm by hand",
+            6,
+            (
+                "F.layer_norm(h, h.shape[-1:], weight, shift, eps)",
+                "(h - h.mean(-1)[:, None]) * torch.rsqrt(h.var(-1, correction=0)[:, None] + eps) * weight + shift",
+            ),
+        ),
+        ANSWERS.edited("keywords saved", 6, ("ctx.rest = inputs[5:]", "ctx.rest = (inputs[5], inputs[6], inputs[7])")),
+        ANSWERS.edited(
+            "sums by axis name",
+            6,
+            ("grad_x.sum(0)", "grad_x.sum(dim=0)"),
+            ("grad_y.sum(0)", "torch.sum(grad_y, dim=0)"),
+        ),
+        ANSWERS.file("a plain function", 0),
+        ANSWERS.file("no derivative", 3.9),
+        ANSWERS.edited("another name", 0, ("lesson12::add_norm", "lesson12::block_end")),
+        ANSWERS.edited("triton without asking", 1.1, ("if triton_runs_on(x):", "if True:")),
+        ANSWERS.edited("no form", 4.9, ("operator.register_fake(forms)\n", "")),
+        ANSWERS.edited(
+            "form of x's strides",
+            5.5,
+            ("(x.new_empty(x.shape), x.new_empty(x.shape))", "(torch.empty_like(x), torch.empty_like(x))"),
+        ),
+        ANSWERS.edited(
+            "form of one row",
+            4.9,
+            ("(x.new_empty(x.shape), x.new_empty(x.shape))", "(x.new_empty(x.shape), x.new_empty(x.shape[:1]))"),
+        ),
+        ANSWERS.edited("rows summed by autograd itself", 6, ("grad_x.sum(0)", "grad_x")),
+        ANSWERS.edited("no mask in backward", 5.1, ("grad_x = by_h * factors(h, p, seed)", "grad_x = by_h")),
+        ANSWERS.edited("gradient of the sum forgotten", 3.9, ("by_h = grad_h +", "by_h =")),
+        ANSWERS.edited(
+            "weight and shift swapped",
+            3.9,
+            ("(grad_y * normed).sum(0), grad_y.sum(0)", "grad_y.sum(0), (grad_y * normed).sum(0)"),
+        ),
+        ANSWERS.edited("not scaled", 4.3, (" / (1 - p)", "")),
+        ANSWERS.edited("torch's dropout", 4.3, ("(x + bias) * factors(x, p, seed)", "F.dropout(x + bias, p)")),
+    ),
+    right_here=dict.fromkeys(
+        CALLABLE,
+        "it changes the Python function, and the checks call the registered operator by its name",
+    ),
+)

@@ -1,0 +1,209 @@
+"""Hidden checks and controls of exercise 12.4."""
+
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.triton_kernels.layer_norm import (
+    BACKWARD,
+    BACKWARD_NEAR,
+    BACKWARD_RIGHT,
+    FORWARD,
+    FORWARD_RIGHT,
+    GRADIENTS,
+    backward_case,
+    backward_of,
+    forward_case,
+    forward_of,
+    gradients,
+    many_rows,
+    normed,
+)
+from autograder.host.checks.kernel_checks import apart, holds, loads_at_most
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.kinds.callable import Case
+
+
+def far(draw: Draw) -> list[Case]:
+    """Return rows whose mean is large beside their deviation."""
+    x = draw.normal(4, 96) + draw.choice((100.0, 200.0, -150.0))
+    return [forward_case(x, draw, "with a mean a hundred times the deviation")]
+
+
+def odd_forward(draw: Draw) -> list[Case]:
+    """Return one row, and rows of odd lengths."""
+    return [forward_of(1, 127, draw), forward_of(3, 129, draw), forward_of(draw.integer(7, 11), 3, draw)]
+
+
+def odd_backward(draw: Draw) -> list[Case]:
+    """Return one row, and a number of rows that no number of programs divides."""
+    return [backward_of(1, 65, draw), backward_of(draw.choice((17, 19, 23)), 33, draw)]
+
+
+def forward_views(draw: Draw) -> list[Case]:
+    """Return a transposed matrix, and some columns of a wider one."""
+    cut = forward_case(draw.normal(5, 120)[:, 30:94], draw, "with some columns of a wider matrix as x")
+    return [forward_case(draw.normal(50, 6).T, draw, "with a transposed x"), cut]
+
+
+def backward_views(draw: Draw) -> list[Case]:
+    """Return a transposed gradient, and the gradient of a sum, which is one number at every place."""
+    x = draw.normal(9, 40)
+    transposed = backward_case(draw.normal(40, 9).T, x, draw, "with a transposed grad")
+    return [transposed, backward_case(draw.normal(1, 1).expand(9, 40), x, draw, "with an expanded grad, of strides 0")]
+
+
+def half(draw: Draw) -> list[Case]:
+    """Return a matrix in half precision."""
+    return [forward_case((draw.normal(6, 80) * 8).half(), draw, "with float16")]
+
+
+def _loads(case: Case) -> int:
+    return int(case.args[0].numel()) * 5 // 2
+
+
+ANSWERS = Answers(__name__)
+EIGHT = (
+    (
+        "torch.empty((4, n), dtype=torch.float32), torch.empty((4, n), dtype=torch.float32)",
+        "torch.empty((8, n), dtype=torch.float32), torch.empty((8, n), dtype=torch.float32)",
+    ),
+    ("backward_kernel[4,]", "backward_kernel[8,]"),
+    ("x.stride(1), P=4", "x.stride(1), P=8"),
+    ("for_w, grad_w, n, P=4", "for_w, grad_w, n, P=8"),
+    ("for_b, grad_b, n, P=4", "for_b, grad_b, n, P=8"),
+)
+ATOMIC = (
+    (
+        "torch.empty((4, n), dtype=torch.float32), torch.empty((4, n), dtype=torch.float32)",
+        "torch.zeros((4, n), dtype=torch.float32), torch.zeros((4, n), dtype=torch.float32)",
+    ),
+    ("tl.store(for_w_ptr + first * n + at, for_w, mask=at < n)", "tl.atomic_add(for_w_ptr + at, for_w, mask=at < n)"),
+    ("tl.store(for_b_ptr + first * n + at, for_b, mask=at < n)", "tl.atomic_add(for_b_ptr + at, for_b, mask=at < n)"),
+)
+TWICE = (
+    "each of grad and x once, besides weight, statistics and a few partial sums. Compute "
+    "grad_x and the partial sums in one "
+    "kernel, with fewer programs than rows."
+)
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("forward: a large mean", "large values", 1.4, holds(far, normed, FORWARD, FORWARD_RIGHT)),
+        Check("forward: odd sizes", "odd sizes", 0.8, holds(odd_forward, normed, FORWARD, FORWARD_RIGHT)),
+        Check(
+            "backward: odd sizes",
+            "odd sizes",
+            1,
+            holds(odd_backward, gradients, BACKWARD, BACKWARD_RIGHT, function=GRADIENTS),
+        ),
+        Check("forward: views with strides", "strides", 0.8, holds(forward_views, normed, FORWARD, FORWARD_RIGHT)),
+        Check(
+            "backward: views with strides",
+            "strides",
+            0.8,
+            holds(backward_views, gradients, BACKWARD, BACKWARD_RIGHT, function=GRADIENTS),
+        ),
+        Check("forward: half precision", "half precision", 0.8, holds(half, normed, FORWARD, FORWARD_RIGHT)),
+        Check(
+            "backward: sums in a fixed order",
+            "determinism",
+            1.2,
+            holds(many_rows, gradients, BACKWARD, apart, BACKWARD_NEAR, function=GRADIENTS),
+        ),
+        Check(
+            "backward: loads of elements",
+            "loads",
+            1.2,
+            holds(many_rows, gradients, BACKWARD, BACKWARD_NEAR, loads_at_most(_loads, TWICE), function=GRADIENTS),
+        ),
+    ),
+    controls=(
+        ANSWERS.reference(18),
+        ANSWERS.file("tiles of rows", 18),
+        ANSWERS.file("columns for the vectors", 18, below=True),
+        ANSWERS.edited("eight programs", 18, *EIGHT),
+        ANSWERS.edited(
+            "an inverse root",
+            18,
+            ("1 / tl.sqrt(tl.sum(away * away, axis=0) / n + eps)", "tl.rsqrt(tl.sum(away * away, axis=0) / n + eps)"),
+        ),
+        ANSWERS.edited("masked by a product", 18, ("tl.where(at < n, x - mean, 0.0)", "(x - mean) * (at < n)")),
+        ANSWERS.edited(
+            "one factor a row",
+            18,
+            (
+                "inner = g - tl.sum(g, axis=0) / n - hat * (tl.sum(g * hat, axis=0) / n)",
+                "inner = g - (tl.sum(g, axis=0) + hat * tl.sum(g * hat, axis=0)) / n",
+            ),
+        ),
+        ANSWERS.edited(
+            "sums in another order",
+            18,
+            ("for_w += grad * hat\n        for_b += grad", "for_b += grad\n        for_w += hat * grad"),
+        ),
+        ANSWERS.edited("zeros first", 18, ("y = torch.empty(", "y = torch.zeros(")),
+        ANSWERS.edited("weight first", 18, ("away * rstd * w + b", "w * (away * rstd) + b")),
+        ANSWERS.edited(
+            "divided by n - 1",
+            18,
+            ("tl.sum(away * away, axis=0) / n", "tl.sum(away * away, axis=0) / (n - 1)"),
+            below=True,
+        ),
+        ANSWERS.edited(
+            "eps outside of the root",
+            18,
+            (
+                "1 / tl.sqrt(tl.sum(away * away, axis=0) / n + eps)",
+                "1 / (tl.sqrt(tl.sum(away * away, axis=0) / n) + eps)",
+            ),
+            below=True,
+        ),
+        ANSWERS.edited("no bias", 18, ("away * rstd * w + b", "away * rstd * w"), below=True),
+        ANSWERS.edited(
+            "variance in one pass",
+            16.6,
+            ("tl.sum(away * away, axis=0) / n + eps", "tl.sum(x * x, axis=0) / n - mean * mean + eps"),
+        ),
+        ANSWERS.edited(
+            "differences outside of the row", 18, ("tl.where(at < n, x - mean, 0.0)", "x - mean"), below=True
+        ),
+        ANSWERS.edited(
+            "statistics in half precision",
+            18,
+            ("mask=at < n, other=0.0).to(tl.float32)\n    mean", "mask=at < n, other=0.0)\n    mean"),
+            below=True,
+        ),
+        ANSWERS.edited("no weight in the backward", 18, ("g = grad * w", "g = grad"), below=True),
+        ANSWERS.edited("no mean of g", 18, ("g - tl.sum(g, axis=0) / n - hat", "g - hat"), below=True),
+        ANSWERS.edited("no part of the variance", 18, (" - hat * (tl.sum(g * hat, axis=0) / n)", ""), below=True),
+        ANSWERS.edited(
+            "statistics are constants",
+            18,
+            ("g - tl.sum(g, axis=0) / n - hat * (tl.sum(g * hat, axis=0) / n)", "g"),
+            below=True,
+        ),
+        ANSWERS.edited(
+            "vectors swapped", 18, ("return (grad_x, grad_w, grad_b)", "return (grad_x, grad_b, grad_w)"), below=True
+        ),
+        ANSWERS.edited(
+            "weight's gradient without the norm", 18, ("for_w += grad * hat", "for_w += grad * x"), below=True
+        ),
+        ANSWERS.edited("sums with weight", 18, ("for_b += grad", "for_b += g"), below=True),
+        ANSWERS.edited("no strides of grad", 17.2, ("row * grad_row + at * grad_column", "row * n + at")),
+        ANSWERS.edited(
+            "no strides of x forward",
+            17.2,
+            (
+                "x = tl.load(x_ptr + row * x_row + at * x_column, mask=at < n, other=0.0).to(tl.float32)\n    mean",
+                "x = tl.load(x_ptr + row * n + at, mask=at < n, other=0.0).to(tl.float32)\n    mean",
+            ),
+        ),
+        ANSWERS.edited("the first rows only", 18, ("range(first, rows, P)", "range(first, first + 1, P)"), below=True),
+        ANSWERS.edited("atomic sums", 16.8, *ATOMIC),
+        Control(
+            "by PyTorch",
+            "def layer_norm(x, weight, bias, eps):\n    return torch.native_layer_norm(x, "
+            "x.shape[1:], weight, bias, eps)\n",
+            0,
+        ),
+    ),
+)

@@ -1,0 +1,76 @@
+"""Hidden checks and controls of exercise 12.1."""
+
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.triton_kernels.masked_blend import NAMES, NEAR, RIGHT, blended, of_lengths
+from autograder.host.checks.kernel_checks import holds, inside
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.kinds.callable import Case
+
+
+def views(draw: Draw) -> list[Case]:
+    """Return vectors whose elements are not neighbours: every second and third element, and one column of a matrix."""
+    n = draw.choice((130, 257))
+    apart = Case((draw.normal(2 * n)[::2], draw.normal(3 * n)[::3], 0.25), label="with views of strides 2 and 3")
+    column = Case((draw.normal(n, 5)[:, 2], draw.normal(n), 0.75), label="with a column of a matrix as x")
+    return [apart, column]
+
+
+ANSWERS = Answers(__name__)
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check(
+            "lengths around a block",
+            "odd sizes",
+            0.6,
+            holds(of_lengths((1,), (127, 129), (513, 700)), blended, NAMES, RIGHT),
+        ),
+        Check("no element at all", "odd sizes", 0.2, holds(of_lengths((0,), (3,)), blended, NAMES, RIGHT)),
+        Check("views with strides", "strides", 1, holds(views, blended, NAMES, RIGHT)),
+        Check("accesses of views with strides", "strides", 0.6, holds(views, blended, NAMES, inside, NEAR)),
+    ),
+    controls=(
+        ANSWERS.reference(6),
+        ANSWERS.file("a loop over blocks", 6),
+        ANSWERS.file("helpers and constants", 6),
+        ANSWERS.file("pointers that move", 6),
+        ANSWERS.file("block pointers", 6),
+        ANSWERS.file("a grid of two axes", 6),
+        ANSWERS.edited("another block", 6, ("cdiv(n, 256)", "cdiv(n, 64)"), ("BLOCK=256", "BLOCK=64")),
+        ANSWERS.edited("weights of both", 6, ("at, x + t * (y - x)", "at, x * (1.0 - t) + y * t")),
+        ANSWERS.edited("a mask by where", 6, ("inside = at < n", "inside = tl.where(at < n, True, False)")),
+        ANSWERS.edited("like x", 6, ("torch.empty(n, dtype=x.dtype, device=x.device)", "torch.empty_like(x)")),
+        ANSWERS.edited(
+            "no mask on loads",
+            4.4,
+            ("at * x_stride, mask=inside", "at * x_stride"),
+            ("at * y_stride, mask=inside", "at * y_stride"),
+        ),
+        ANSWERS.edited("no mask on the store", 4.4, ("(y - x), mask=inside", "(y - x)")),
+        ANSWERS.edited("one lane too many", 4.4, ("at < n", "at <= n")),
+        ANSWERS.edited("no strides", 4.4, ("at * x_stride", "at"), ("at * y_stride", "at")),
+        ANSWERS.edited(
+            "a mask by addresses", 4.4, ("at * x_stride, mask=inside", "at * x_stride, mask=at * x_stride < n")
+        ),
+        ANSWERS.edited("x and y swapped", 0, ("at, x + t * (y - x)", "at, y + t * (x - y)")),
+        ANSWERS.edited("no difference", 0, ("at, x + t * (y - x)", "at, x + t * y")),
+        ANSWERS.edited("whole blocks only", 2.6, ("triton.cdiv(n, 256)", "n // 256")),
+        ANSWERS.edited("one program", 2, ("triton.cdiv(n, 256)", "1"), below=True),
+        ANSWERS.edited("every program the first block", 2, ("tl.program_id(0) * BLOCK + ", ""), below=True),
+        ANSWERS.edited(
+            "blocks that overlap",
+            5.515625,
+            ("triton.cdiv(n, 256)", "triton.cdiv(n, 128)"),
+            ("tl.program_id(0) * BLOCK", "tl.program_id(0) * 128"),
+        ),
+        ANSWERS.edited("one block for all", 5, ("cdiv(n, 256)", "cdiv(n, 8192)"), ("BLOCK=256", "BLOCK=8192")),
+        ANSWERS.edited(
+            "x loaded twice",
+            5.75,
+            ("at, x + t * (y - x)", "at, x + t * (y - tl.load(x_ptr + at * x_stride, mask=inside))"),
+        ),
+        Control("by PyTorch", "def blend(x, y, t):\n    return torch.lerp(x, y, t)\n", 0),
+        Control("by arithmetic of tensors", "def blend(x, y, t):\n    return x + t * (y - x)\n", 0),
+    ),
+)

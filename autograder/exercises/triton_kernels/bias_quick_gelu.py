@@ -1,0 +1,114 @@
+"""Exercise 12.2: add a bias and apply an activation in one kernel, on a matrix of any strides."""
+
+import torch
+
+from autograder.host.checks.kernel_checks import (
+    Cases,
+    apart,
+    holds,
+    inside,
+    loads_at_most,
+    resembles,
+    right_values,
+    stores_at_most,
+)
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.callable import Case
+from autograder.host.kinds.misconceptions import Misconception
+
+NAMES = ("the output",)
+
+
+def biased(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """Return the reference: z * sigmoid(1.702 z) of z = x + bias, which stands for GELU in some models."""
+    z = x.float() + bias.float() if x.dtype is not torch.float64 else x + bias
+    return (z * torch.sigmoid(1.702 * z)).to(x.dtype)
+
+
+def _rows_as_bias(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    return biased(x, bias.repeat(len(x))[: len(x)].unsqueeze(1))
+
+
+MISCONCEPTIONS = (
+    Misconception(
+        lambda x, b: (x + b) * torch.sigmoid(x + b), "This is SiLU: the sigmoid here gets 1.702 times the sum."
+    ),
+    Misconception(
+        lambda x, b: torch.nn.functional.gelu(x + b), "This is GELU itself: the task asks for z * sigmoid(1.702 * z)."
+    ),
+    Misconception(lambda x, b: torch.sigmoid(1.702 * (x + b)), "This is the sigmoid alone: multiply it by z."),
+    Misconception(lambda x, b: x * torch.sigmoid(1.702 * (x + b)), "The sigmoid is multiplied by x; z is x + bias."),
+    Misconception(lambda x, b: biased(x, 0 * b), "The bias is missing: z is x + bias."),
+    Misconception(_rows_as_bias, "The bias was taken by the number of the row: entry j belongs to column j of x."),
+)
+RIGHT = right_values(biased, NAMES, MISCONCEPTIONS)
+NEAR = resembles(biased, NAMES)
+
+
+def matrix(draw: Draw, rows: int, columns: int, dtype: torch.dtype = torch.float32) -> Case:
+    """Return a matrix with neighbours in memory, and its bias."""
+    args = draw.normal(rows, columns, dtype=dtype, scale=2), draw.normal(columns, dtype=dtype)
+    return Case(args, label=f"with {rows} × {columns} elements of {str(dtype).removeprefix('torch.')}")
+
+
+def _even(draw: Draw) -> list[Case]:
+    return [matrix(draw, 16, 128), matrix(draw, draw.choice((8, 32)), 64)]
+
+
+def _uneven(draw: Draw) -> list[Case]:
+    return [matrix(draw, draw.integer(5, 11), draw.integer(65, 99))]
+
+
+def large(draw: Draw) -> list[Case]:
+    """Return one matrix on which accesses are counted; a row of it fits into a block."""
+    return [matrix(draw, 64, draw.choice((96, 128)))]
+
+
+def _loads(case: Case) -> int:
+    x, _ = case.args
+    return int(x.numel()) * 5 // 4
+
+
+RARELY = (
+    "each of x once, and each of the bias once for a block of rows. Let a program load its "
+    "part of the bias once and use it "
+    "for at least four rows."
+)
+COUNTED: Cases = large
+
+EXERCISE = Exercise(
+    title="Bias and activation",
+    kind=Kind.KERNEL,
+    entry_point="bias_quick_gelu",
+    points=10,
+    hints=(
+        "A program takes some rows and all columns: rows[:, None] and columns[None, :] give a block of two dimensions, "
+        "and the mask is the conjunction of two.",
+        "Load the bias with the block of columns alone, then add bias[None, :]. Convert both to tl.float32 right after "
+        "the load, and back to the output's dtype in the store.",
+        "x_ptr + rows[:, None] * row_stride + columns[None, :] * column_stride, with x.stride(0) "
+        "and x.stride(1) from the "
+        "launcher; COLUMNS=triton.next_power_of_2(x.shape[1]), ROWS=8, and a grid of (triton.cdiv(n_rows, 8),).",
+    ),
+    checks=(
+        Check("the values", "values", 2.4, holds(_even, biased, NAMES, RIGHT)),
+        Check(
+            "no access outside, no element shared", "accesses", 1.6, holds(_uneven, biased, NAMES, inside, apart, NEAR)
+        ),
+        Check(
+            "loads of elements",
+            "loads",
+            1.4,
+            holds(COUNTED, biased, NAMES, NEAR, loads_at_most(_loads, RARELY)),
+        ),
+        Check(
+            "one launch, and each element stored once",
+            "loads",
+            0.8,
+            holds(
+                COUNTED, biased, NAMES, NEAR, stores_at_most(lambda case: case.args[0].numel(), "one for an element.")
+            ),
+        ),
+    ),
+)

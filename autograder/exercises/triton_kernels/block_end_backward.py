@@ -1,0 +1,213 @@
+"""Exercise 12.6: the backward of the pre-norm block end, which computes the mask again and reads no x."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from autograder.exercises.triton_kernels.block_end_forward import (
+    Formula,
+    Step,
+    either,
+    follows,
+    kept,
+    normalised,
+    once,
+    right,
+)
+from autograder.host.checks.kernel_checks import Demand, apart, holds, inside, resembles
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.callable import Case
+
+NAMES = ("the gradient by x", "the gradient by residual")
+
+
+def gradients(
+    grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, p: float, seed: int, eps: float
+) -> tuple[Tensor, Tensor]:
+    """Return the reference, by autograd: h is residual + dropout(x + bias), y is the normalised h."""
+    leaf = h.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        y = normalised(leaf, weight, torch.zeros_like(weight), eps)
+    by_residual = grad_h + torch.autograd.grad(y, leaf, grad_y)[0]
+    return dropped(by_residual, p, seed), by_residual
+
+
+Scaling = Callable[[Tensor, float, int], Tensor]
+OfRows = Callable[[Tensor, Tensor, Tensor, Tensor, float], Tensor]
+
+
+def dropped(g: Tensor, p: float, seed: int) -> Tensor:
+    """Return dropout's backward: what forward kept, scaled."""
+    return g * kept(g, p, seed).to(g.dtype) / (1 - p)
+
+
+def _scaled(scaling: Scaling) -> Step:
+    """Return the step from the gradient by residual to that by x."""
+
+    def step(by_residual: Tensor, *args: object) -> Tensor:
+        *_, p, seed, _eps = args
+        return scaling(by_residual, p, seed)  # type: ignore[arg-type]  # the arguments of the reference
+
+    return step
+
+
+def _of_rows(found: OfRows) -> Formula:
+    """Return the formula with another gradient by the sum."""
+
+    def formula(
+        grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, p: float, seed: int, eps: float
+    ) -> Sequence[Tensor]:
+        by_residual = found(grad_h, grad_y, h, weight, eps)
+        return by_residual * kept(h, p, seed) / (1 - p), by_residual
+
+    return formula
+
+
+def _parts(h: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    root = torch.rsqrt(h.var(-1, keepdim=True, correction=0) + eps)
+    return (h - h.mean(-1, keepdim=True)) * root, root
+
+
+def _constants(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps: float) -> Tensor:
+    return grad_h + grad_y * weight * _parts(h, eps)[1]
+
+
+def _fixed_variance(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps: float) -> Tensor:
+    g = grad_y * weight
+    return grad_h + (g - g.mean(-1, keepdim=True)) * _parts(h, eps)[1]
+
+
+def _fixed_mean(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps: float) -> Tensor:
+    g, (normed, root) = grad_y * weight, _parts(h, eps)
+    return grad_h + (g - normed * (g * normed).mean(-1, keepdim=True)) * root
+
+
+def _without_root(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps: float) -> Tensor:
+    g, (normed, _) = grad_y * weight, _parts(h, eps)
+    return grad_h + g - g.mean(-1, keepdim=True) - normed * (g * normed).mean(-1, keepdim=True)
+
+
+def _by_eager(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps: float) -> Tensor:
+    return gradients(grad_h, grad_y, h, weight, 0.0, 0, eps)[1]
+
+
+WRONG_SCALING: Sequence[tuple[Scaling, str]] = (
+    (lambda g, p, seed: g, "Nothing was dropped: what forward dropped has no gradient by x, and the rest is scaled."),
+    (lambda g, p, seed: g * kept(g, p, seed), "It was not scaled: forward divides by 1 - p, and so does backward."),
+    (
+        lambda g, p, seed: g * kept(g, p, seed) * (1 - p),
+        "It was multiplied by 1 - p; forward divides, and so does backward.",
+    ),
+    (
+        lambda g, p, seed: g * ~kept(g, p, seed) / (1 - p),
+        "The mask is inverted: where tl.rand is at least p, forward kept.",
+    ),
+    (
+        lambda g, p, seed: g * kept(g, p, seed, of="column") / (1 - p),
+        "All rows have the same mask; forward's position is row * columns + column.",
+    ),
+    (
+        lambda g, p, seed: g * kept(g, p, seed, of="row * BLOCK + column") / (1 - p),
+        "The position is row * BLOCK + column; forward's is row * columns + column.",
+    ),
+    (
+        lambda g, p, seed: g * kept(g, p, 0) / (1 - p),
+        "The mask is that of seed 0: pass the seed of the call to tl.rand.",
+    ),
+    (
+        lambda g, p, seed: g * kept(g, p, seed + 1) / (1 - p),
+        "This is the mask of another seed: forward's seed is needed.",
+    ),
+    (lambda g, p, seed: g / (1 - p), "It was scaled, and nothing was dropped."),
+)
+WRONG_ROWS: Sequence[tuple[OfRows, str]] = (
+    (lambda gh, gy, h, w, eps: gh, "Only the gradient of the sum is there; y depends on the sum, too."),
+    (
+        lambda gh, gy, h, w, eps: _by_eager(torch.zeros_like(gh), gy, h, w, eps),
+        "The gradient of the sum itself is missing: h goes on to the next layer, so grad_h is added.",
+    ),
+    (_constants, "Mean and variance were taken as constants; they depend on every element of the row: two terms."),
+    (_fixed_variance, "The variance was taken as a constant: normalised * mean of g * normalised is missing."),
+    (_fixed_mean, "The mean was taken as a constant: it takes the mean of g away from g."),
+    (_without_root, "One over the root is missing: y divides by the deviation, and so does its gradient."),
+    (
+        lambda gh, gy, h, w, eps: _by_eager(gh, gy, h, torch.ones_like(w), eps),
+        "The weight is missing: grad_y is multiplied by it first.",
+    ),
+    (
+        lambda gh, gy, h, w, eps: _by_eager(gh, gy, h, w, 0.0),
+        "eps is missing: it is added to the variance, as in forward.",
+    ),
+    (lambda gh, gy, h, w, eps: _by_eager(gy, gh, h, w, eps), "grad_h and grad_y are swapped."),
+)
+BY_X = follows(0, 1, NAMES, _scaled(dropped), [(_scaled(found), says) for found, says in WRONG_SCALING])
+BY_RESIDUAL = right(1, NAMES, gradients, [(_of_rows(found), says) for found, says in WRONG_ROWS])
+NEAR = either(BY_X, BY_RESIDUAL, resembles(gradients, NAMES))
+TRAFFIC = (NEAR, once((0, 1, 2)), apart)
+
+
+def inputs(
+    draw: Draw, rows: int, columns: int, *, p: float = 0.0, mean: float = 0.0, seed: int | None = None
+) -> tuple[Tensor | float | int, ...]:
+    """Return grad_h, grad_y, h, weight, p, seed and eps; an eps this large is seen when it is missing."""
+    seed = draw.integer(1, 2**31 - 1) if seed is None else seed
+    rows_of_h = draw.normal(rows, columns) + mean
+    return draw.normal(rows, columns), draw.normal(rows, columns), rows_of_h, draw.normal(columns) + 2, p, seed, 0.02
+
+
+def sized(*sizes: tuple[int, int], p: Sequence[float] = (0.0,)) -> Callable[[Draw], list[Case]]:
+    """Return gradients of these sizes, each with a drawn one of these probabilities."""
+
+    def cases(draw: Draw) -> list[Case]:
+        found = []
+        for rows, columns in sizes:
+            share = draw.choice(p)
+            label = f"for a matrix of {rows} × {columns}, p = {share}"
+            found.append(Case(inputs(draw, rows, columns, p=share), label=label))
+        return found
+
+    return cases
+
+
+def one_path(draw: Draw) -> list[Case]:
+    """Return a gradient that comes through the sum only, and one that comes through both."""
+    both = inputs(draw, 5, 32)
+    through_sum = (both[0], torch.zeros(5, 32), *both[2:])
+    return [Case(through_sum, label="where grad_y is zero"), Case(both, label="where both come")]
+
+
+def _check(name: str, category: str, points: float, cases: Callable[[Draw], list[Case]], *demands: Demand) -> Check:
+    return Check(name, category, points, holds(cases, gradients, NAMES, *demands))
+
+
+EXERCISE = Exercise(
+    title="Its backward, without a stored mask",
+    kind=Kind.KERNEL,
+    entry_point="add_norm_backward",
+    points=12,
+    hints=(
+        "Which of the inputs of forward does backward need? The mask follows from seed and position, and mean and root "
+        "from h.",
+        "The gradient by h has two parts: grad_h, and what LayerNorm passes on of g = grad_y * weight, which is root * "
+        "(g - mean of g - normalised * mean of g * normalised). The residual gets their sum.",
+        "by_h = grad_h + root * (g - tl.sum(g, axis=0) / columns - normed * tl.sum(g * normed, axis=0) / columns), and "
+        "grad_x is tl.where(tl.rand(seed, at) >= p, by_h / (1 - p), 0.0), with at = row * columns + column.",
+    ),
+    checks=(
+        _check("the gradient by residual, through the sum and through y", "residual", 1.6, one_path, BY_RESIDUAL),
+        _check("the gradient by residual for rows that fill no block", "residual", 1.0, sized((4, 50)), BY_RESIDUAL),
+        _check(
+            "the gradient by x, through forward's mask", "dropout", 2.2, sized((12, 32), (9, 50), p=(0.1, 0.4)), BY_X
+        ),
+        Check(
+            "each element read once, each gradient written once, no mask stored",
+            "loads and stores",
+            1.8,
+            holds(sized((12, 60), p=(0.1,)), gradients, NAMES, *TRAFFIC),
+            speed=True,
+        ),
+        _check("no access outside of the tensors", "accesses", 0.6, sized((5, 50), (3, 33)), inside, NEAR),
+    ),
+)

@@ -1,0 +1,117 @@
+"""Exercise 12.7: the kernels as one operator of PyTorch, with PyTorch's own formula where Triton cannot run.
+
+The checks call the operator through the dispatcher, by its name, so a plain function earns nothing. A worker has no
+Triton that could run on its tensors: it judges the formula in PyTorch, the derivative, and the form of the outputs.
+"""
+
+from collections.abc import Callable, Iterator
+
+from torch import Tensor
+
+from autograder.exercises.triton_kernels.block_end_forward import NAMES, WRONG_SUMS, block_end, inputs, normalised
+from autograder.host.checks.function_checks import Run, agrees, gradients_agree, leaves_inputs_alone
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.callable import CallableAnswer, Case
+from autograder.host.kinds.misconceptions import Misconception
+
+TENSORS = ("x", "bias", "residual", "weight", "shift")
+OPERATOR, FORMS = "torch.ops.lesson12.add_norm", "forms of torch.ops.lesson12.add_norm"
+
+
+def _wrong_sum(found: Callable[..., Tensor]) -> Callable[..., tuple[Tensor, Tensor]]:
+    def formula(*args: object) -> tuple[Tensor, Tensor]:
+        x, bias, residual, weight, shift, p, seed, eps = args
+        h = found(x, bias, residual, p, seed)
+        return h, normalised(h, weight, shift, eps)  # type: ignore[arg-type]  # the arguments of the reference
+
+    return formula
+
+
+MISTAKES = tuple(Misconception(_wrong_sum(found), says) for found, says in WRONG_SUMS)
+
+
+def sized(*sizes: tuple[int, int], p: float = 0.0) -> Callable[[Draw], Iterator[Case]]:
+    """Return calls of the operator on matrices of these sizes."""
+
+    def cases(draw: Draw) -> Iterator[Case]:
+        for rows, columns in sizes:
+            label = f"for a matrix of {rows} × {columns}, p = {p}"
+            yield Case(inputs(draw, rows, columns, p=p), label=label)
+
+    return cases
+
+
+def views(draw: Draw) -> Iterator[Case]:
+    """Return an x that is transposed, and a residual that is expanded."""
+    args = list(inputs(draw, 6, 20))
+    args[0], args[2] = draw.normal(20, 6).t(), draw.normal(20).expand(6, 20)
+    yield Case(tuple(args), label="for views with strides")
+
+
+def by_name(check: Run) -> Run:
+    """Return the check with the operator called through the dispatcher."""
+    return lambda answer, draw: check(answer.function(OPERATOR), draw)
+
+
+def formed(cases: Callable[[Draw], Iterator[Case]]) -> Run:
+    """Return a check that outputs on fake tensors have the form of real ones: x's shape, contiguous."""
+
+    def run(answer: CallableAnswer, draw: Draw) -> None:
+        for case in cases(draw):
+            found = [tuple(form.tolist()) for form in answer.function(FORMS).call(case).outputs]
+            rows, columns = case.args[0].shape
+            wanted = (rows, columns, max(1, columns), 1)
+            if len(found) != len(NAMES):
+                raise CheckFailedError(f"On fake tensors the operator returns {len(found)} outputs; expected 2.")
+            for form, name in zip(found, NAMES, strict=True):
+                if form != wanted:
+                    raise CheckFailedError(
+                        f"On fake tensors {name} has shape and strides {_said(form)}{case.where}; expected "
+                        f"{_said(wanted)}. Make it contiguous, whatever the strides of x are."
+                    )
+
+    return run
+
+
+def _said(form: tuple[int, ...]) -> str:
+    half = len(form) // 2
+    return f"{form[:half]} and {form[half:]}"
+
+
+def fresh(cases: Callable[[Draw], Iterator[Case]]) -> Run:
+    """Return a check that outputs lie in memory of their own and inputs are not written."""
+    return by_name(leaves_inputs_alone(block_end, cases, NAMES))
+
+
+EXERCISE = Exercise(
+    title="One operator for the block end",
+    kind=Kind.CALLABLE,
+    entry_point="add_norm_operator",
+    points=6,
+    masked=("course_lib.kernels.triton", "course_lib.fusion"),
+    hints=(
+        "Four parts: the operator with its two implementations, the form of its outputs, what forward saves, and the "
+        "gradients.",
+        "triton_runs_on(x) decides between add_norm(...) and the formula. register_fake returns two empty tensors of "
+        "x.shape. Save h, weight, p, seed and eps: neither x nor a mask.",
+        "Backward returns a gradient for each of the eight arguments, None for p, seed and eps. For bias and shift it "
+        "is a sum over rows, of grad_x and of grad_y; for weight that of grad_y times the normalised h.",
+    ),
+    checks=(
+        Check("values, nothing dropped", "values", 1.0, by_name(agrees(block_end, sized((4, 24)), NAMES))),
+        Check(
+            "values, with the mask of the kernels",
+            "dropout",
+            0.8,
+            by_name(agrees(block_end, sized((9, 33), p=0.4), NAMES, MISTAKES)),
+        ),
+        Check(
+            "gradients by all five tensors",
+            "gradients",
+            1.2,
+            by_name(gradients_agree(block_end, sized((5, 24)), NAMES, TENSORS)),
+        ),
+        Check("the form of the outputs, without data", "form", 0.6, formed(sized((3, 20), (7, 8)))),
+    ),
+)

@@ -1,0 +1,104 @@
+"""Exercise 12.3: a stable softmax of rows that are wider than the block."""
+
+import torch
+
+from autograder.host.checks.kernel_checks import apart, holds, inside, loads_at_most, narrow, resembles, right_values
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.callable import Case
+from autograder.host.kinds.misconceptions import Misconception
+
+NAMES = ("the softmax",)
+BLOCK = 128
+
+
+def shares(x: torch.Tensor) -> torch.Tensor:
+    """Return the reference."""
+    return torch.softmax(x, dim=-1)
+
+
+def _in_blocks(x: torch.Tensor) -> torch.Tensor:
+    return torch.cat([torch.softmax(part, dim=-1) for part in x.split(BLOCK, dim=-1)], dim=-1)
+
+
+def _by_last_block(x: torch.Tensor) -> torch.Tensor:
+    largest = x.amax(-1, keepdim=True)
+    last = torch.exp(x - largest).split(BLOCK, dim=-1)[-1].sum(-1, keepdim=True)
+    return torch.exp(x - largest) / last
+
+
+MISCONCEPTIONS = (
+    Misconception(
+        _in_blocks, "Each block of a row sums to 1 by itself: the sum must go over all blocks of the row first."
+    ),
+    Misconception(
+        _by_last_block, "Every element is divided by the sum of the last block: add up the sums of all blocks."
+    ),
+    Misconception(lambda x: torch.softmax(x, dim=0), "The columns sum to 1; a program normalises a row."),
+    Misconception(lambda x: torch.exp(x - x.amax(-1, keepdim=True)), "The exponentials are not divided by their sum."),
+    Misconception(lambda x: torch.log_softmax(x, -1), "This is the logarithm of the softmax."),
+)
+RIGHT = right_values(shares, NAMES, MISCONCEPTIONS)
+NEAR = resembles(shares, NAMES)
+
+
+def rows_of(draw: Draw, rows: int, columns: int, scale: float = 2.0) -> Case:
+    """Return rows of normal numbers."""
+    return Case((draw.normal(rows, columns, scale=scale),), label=f"with {rows} rows of {columns}")
+
+
+def _short(draw: Draw) -> list[Case]:
+    return [rows_of(draw, 5, BLOCK), rows_of(draw, 3, draw.integer(40, 90))]
+
+
+def _wide(draw: Draw) -> list[Case]:
+    return [rows_of(draw, 4, 4 * BLOCK), rows_of(draw, 3, draw.integer(300, 500))]
+
+
+def _far(draw: Draw) -> list[Case]:
+    x = draw.normal(3, 300) + draw.choice((200.0, 500.0))
+    return [Case((x,), label="with numbers of some hundreds")]
+
+
+def _loads(case: Case) -> int:
+    rows, columns = case.args[0].shape
+    return int(rows * (2 * columns + 16))
+
+
+TWICE = (
+    "two for an element, and a few for a row. One pass finds the largest number and the sum "
+    "together: when the largest grows, multiply the sum "
+    "by exp(old - new). The second pass writes."
+)
+
+EXERCISE = Exercise(
+    title="Softmax of long rows",
+    kind=Kind.KERNEL,
+    entry_point="long_softmax",
+    points=12,
+    refused=("tl.softmax",),
+    hints=(
+        "A program takes one row and goes over it in blocks: for start in range(0, n_columns, "
+        "BLOCK). What must it know "
+        "before it can write the first share?",
+        "Keep the largest number so far and the sum of exp(x - largest) so far. A lane outside of the row must change "
+        "neither: other=-float('inf').",
+        "new = tl.maximum(largest, tl.max(block, axis=0)), then total = total * tl.exp(largest - "
+        "new) + tl.sum(tl.exp(block "
+        "- new), axis=0). While new is -inf both differences are NaN: take 0.0 in its place there.",
+    ),
+    checks=(
+        Check("rows that fit into a block", "values", 1.6, holds(_short, shares, NAMES, RIGHT)),
+        Check("rows wider than the block", "wide rows", 2.2, holds(_wide, shares, NAMES, RIGHT, narrow(BLOCK))),
+        Check("large numbers", "large values", 1.2, holds(_far, shares, NAMES, RIGHT)),
+        Check(
+            "no access outside, no element shared", "accesses", 0.8, holds(_wide, shares, NAMES, inside, apart, NEAR)
+        ),
+        Check(
+            "loads of elements",
+            "loads",
+            1.4,
+            holds(_wide, shares, NAMES, NEAR, narrow(BLOCK), loads_at_most(_loads, TWICE)),
+        ),
+    ),
+)

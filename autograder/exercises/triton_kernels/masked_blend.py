@@ -1,0 +1,86 @@
+"""Exercise 12.1: a masked vector kernel, the blend of two vectors of any length and stride."""
+
+import torch
+
+from autograder.host.checks.kernel_checks import (
+    Cases,
+    holds,
+    inside,
+    loads_at_most,
+    resembles,
+    right_values,
+    shared_out,
+    stores_at_most,
+)
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.callable import Case
+from autograder.host.kinds.misconceptions import Misconception
+
+NAMES = ("the blend",)
+
+
+def blended(x: torch.Tensor, y: torch.Tensor, t: float) -> torch.Tensor:
+    """Return the reference."""
+    return torch.lerp(x, y, t)
+
+
+MISCONCEPTIONS = (
+    Misconception(lambda x, y, t: torch.lerp(y, x, t), "x and y are swapped: t = 0 gives x, and t = 1 gives y."),
+    Misconception(lambda x, y, t: x + t * y, "This is x + t * y; the blend adds t times the difference y - x to x."),
+    Misconception(
+        lambda x, y, t: x + t * (y + x), "This adds t * (y + x); the blend adds t times the difference y - x."
+    ),
+)
+RIGHT = right_values(blended, NAMES, MISCONCEPTIONS)
+NEAR = resembles(blended, NAMES)
+
+
+def _case(draw: Draw, length: int, label: str = "") -> Case:
+    t = draw.choice((0.1, 0.2, 0.8, 0.9))  # at 0.5 x and y may be swapped
+    return Case((draw.normal(length), draw.normal(length), t), label=label or f"with {length} elements")
+
+
+def of_lengths(*choices: tuple[int, ...]) -> Cases:
+    """Return vectors of one length out of each tuple."""
+    return lambda draw: [_case(draw, draw.choice(lengths)) for lengths in choices]
+
+
+EXERCISE = Exercise(
+    title="Blend two vectors",
+    kind=Kind.KERNEL,
+    entry_point="blend",
+    points=6,
+    hints=(
+        "Which numbers does one program take? Its own number times BLOCK, then BLOCK numbers from there; the last "
+        "program has fewer elements than lanes.",
+        "An element lies at pointer + number * stride. The mask compares the number of the element with n: the stride "
+        "does not change how many elements there are.",
+        "at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), mask=at < n in both loads and in "
+        "the store, and a grid of "
+        "(triton.cdiv(n, BLOCK),). The launcher passes x.stride(0) and y.stride(0).",
+    ),
+    checks=(
+        Check("the values of whole blocks", "values", 1.6, holds(of_lengths((1024,), (2048,)), blended, NAMES, RIGHT)),
+        Check(
+            "no access outside of the vectors",
+            "accesses",
+            1,
+            holds(of_lengths((70, 90), (1000, 1300)), blended, NAMES, inside, NEAR),
+        ),
+        Check(
+            "several programs, and each element read and written once",
+            "accesses",
+            1,
+            holds(
+                of_lengths((4096,)),
+                blended,
+                NAMES,
+                NEAR,
+                shared_out(2),
+                loads_at_most(lambda case: 2 * case.args[0].numel(), "one of each input for an element."),
+                stores_at_most(lambda case: case.args[0].numel(), "one for an element."),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,211 @@
+"""Ready-made checks for answers that are Triton kernels.
+
+Each check also needs right values, or right accesses to memory in number, so a kernel that does nothing passes none.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import torch
+
+from autograder.host import comparison
+from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds.callable import Case, Reference, as_tuple, promoted
+from autograder.host.kinds.kernel import KernelAnswer, KernelRun
+from autograder.host.kinds.misconceptions import Misconception
+from autograder.protocol.requests.loads import OperandTraffic, StrayAccess
+
+FAR = 0.3  # of the sum of all magnitudes
+Cases = Callable[[Draw], Iterable[Case]]
+Check = Callable[[KernelAnswer, Draw], None]
+Demand = Callable[[KernelRun, Case], None]
+
+
+def holds(cases: Cases, reference: Reference, names: Sequence[str], *demands: Demand, function: str = "") -> Check:
+    """Return a check that each demand holds for the run of each case; outputs of another number or shape fail first."""
+
+    def run(answer: KernelAnswer, draw: Draw) -> None:
+        for case in cases(draw):
+            done = answer.run(case, function)
+            _require_form(done, case, reference, names)
+            for demand in demands:
+                demand(done, case)
+            answer.counted |= {"kernels launched": len(done.launches), "elements loaded": done.loads}
+            answer.counted |= {"elements stored": done.stores}
+
+    return run
+
+
+def right_values(
+    reference: Reference,
+    names: Sequence[str],
+    misconceptions: Sequence[Misconception] = (),
+    *,
+    only: Sequence[int] | None = None,
+) -> Demand:
+    """Demand outputs that equal the reference by the error rule; with `only`, those with these numbers.
+
+    A misconception whose formula gives the same outputs explains the failure.
+    """
+
+    def demand(run: KernelRun, case: Case) -> None:
+        exact = promoted(case)
+        truths = as_tuple(reference(*exact.args, **exact.kwargs))
+        eagers = as_tuple(reference(*case.args, **case.kwargs))
+        asked = range(len(names)) if only is None else only
+        of_each = (run.outputs, run.returned, truths, eagers, names)
+        for output, traffic, truth, eager, name in ([each[i] for each in of_each] for i in asked):
+            if traffic.stored < traffic.elements:
+                raise CheckFailedError(_unwritten(traffic, name, case))
+            try:
+                comparison.require_close(output, truth, eager, name, case.where)
+            except CheckFailedError as error:
+                raise CheckFailedError(_explained(run.outputs, case, misconceptions) or str(error)) from None
+
+    return demand
+
+
+def inside(run: KernelRun, case: Case) -> None:
+    """Demand that no load or store leaves the tensors, and that no input is written."""
+    if run.strays:
+        raise CheckFailedError(said_of_stray(run.strays[0], run, case))
+    for each in run.inputs:
+        if each.stores or each.atomics:
+            raise CheckFailedError(
+                f"{each.stores + each.atomics} elements of the input {each.name} were written{case.where}. "
+                "A kernel writes into tensors that the launcher made."
+            )
+
+
+def apart(run: KernelRun, case: Case) -> None:
+    """Demand that programs of one launch share no element that one of them writes, and use no atomic operation."""
+    for clash in run.conflicts:
+        did = {"load": "reads", "store": "writes it too", "atomic": "adds to it"}[clash.action]
+        raise CheckFailedError(
+            f"Program {clash.programs[0]} writes element {clash.element} of {clash.operand}, and program "
+            f"{clash.programs[1]} of the same launch {did}{case.where}. Programs run in any order on "
+            "a GPU: let each write "
+            "elements of its own, and combine them in another launch."
+        )
+    for each in (*run.inputs, *run.made):
+        if each.atomics:
+            raise CheckFailedError(
+                f"{each.atomics} atomic operations on {each.name}{case.where}: floats are then added in "
+                "another order in "
+                "each run. Write partial sums, one row a program, and add the rows in a second launch."
+            )
+
+
+def shared_out(programs: int) -> Demand:
+    """Demand that a launch has at least so many programs, so that a GPU runs them at the same time."""
+
+    def demand(run: KernelRun, case: Case) -> None:
+        most = max((math.prod(launch.grid) for launch in run.launches), default=0)
+        if most < programs:
+            raise CheckFailedError(
+                f"The largest launch has {most} programs{case.where}; expected at least {programs}. One "
+                "program runs on one "
+                "part of the GPU: give each a block of the elements."
+            )
+
+    return demand
+
+
+def narrow(lanes: int) -> Demand:
+    """Demand blocks of at most so many elements, as if registers had no room for more."""
+
+    def demand(run: KernelRun, case: Case) -> None:
+        if run.widest > lanes:
+            raise CheckFailedError(
+                f"A block of {run.widest:,} elements was loaded or stored{case.where}; at most {lanes} at a time are "
+                "allowed here. Go over a row in several blocks."
+            )
+
+    return demand
+
+
+def loads_at_most(limit: Callable[[Case], int], why: str) -> Demand:
+    """Demand that all launches together load at most `limit(case)` elements; twice as many earn half of the points."""
+
+    def demand(run: KernelRun, case: Case) -> None:
+        _require_few("loads", run.loads, limit(case), why, case)
+
+    return demand
+
+
+def stores_at_most(limit: Callable[[Case], int], why: str) -> Demand:
+    """Demand that all launches together store at most `limit(case)` elements; twice as many earn half of the points."""
+
+    def demand(run: KernelRun, case: Case) -> None:
+        _require_few("stores", run.stores, limit(case), why, case)
+
+    return demand
+
+
+def resembles(reference: Reference, names: Sequence[str]) -> Demand:
+    """Demand outputs near the reference's, for checks of accesses: a slip passes, another program fails."""
+
+    def demand(run: KernelRun, case: Case) -> None:
+        exact = promoted(case)
+        truths = as_tuple(reference(*exact.args, **exact.kwargs))
+        for output, truth, name in zip(run.outputs, truths, names, strict=True):
+            scale = truth.abs().nan_to_num(posinf=0)
+            error = (output.double() - truth).abs().nan_to_num(nan=torch.inf).minimum(scale)
+            if float(error.sum()) > FAR * float(scale.sum()):
+                raise CheckFailedError(
+                    f"{name} has nothing of the reference{case.where}, so its accesses to memory count for "
+                    "nothing. Mend the "
+                    "values first."
+                )
+
+    return demand
+
+
+def said_of_stray(stray: StrayAccess, run: KernelRun, case: Case) -> str:
+    """Return the sentence about an access outside of every tensor."""
+    did = {"load": "reads", "store": "writes", "atomic": "changes"}[stray.action]
+    where = f"Line {stray.line} of the answer {did} {stray.count} elements outside of every tensor{case.where}"
+    if not stray.nearest:
+        return f"{where}, before all of them. Look at the pointer and the mask."
+    sizes = {each.name: each.elements for each in (*run.inputs, *run.made)}
+    return (
+        f"{where}; the first lies {stray.beyond} elements after the first one of {stray.nearest}, which has "
+        f"{sizes[stray.nearest]}. Mask what lies outside, and multiply each index by its own stride."
+    )
+
+
+def _unwritten(traffic: OperandTraffic, name: str, case: Case) -> str:
+    return (
+        f"{traffic.elements - traffic.stored} of {traffic.elements} elements of {name} were never stored{case.where}. "
+        "The grid must have a program for each block, also for the last one, which is not full."
+    )
+
+
+def _require_few(what: str, found: int, limit: int, why: str, case: Case) -> None:
+    if found > limit:
+        share = max(0.0, (3 - found / max(1, limit)) / 2)
+        raise CheckFailedError(
+            f"The kernels have {found:,} {what} of elements{case.where}, where {limit:,} are enough: {why}", share=share
+        )
+
+
+def _require_form(run: KernelRun, case: Case, reference: Reference, names: Sequence[str]) -> None:
+    expected = as_tuple(reference(*case.args, **case.kwargs))
+    if len(run.outputs) != len(expected):
+        raise CheckFailedError(
+            f"The launcher returned {len(run.outputs)} tensors; expected {len(expected)}: {', '.join(names)}."
+        )
+    for output, wanted, name in zip(run.outputs, expected, names, strict=True):
+        comparison.require_form(output, wanted, name)
+
+
+def _explained(outputs: Sequence[torch.Tensor], case: Case, misconceptions: Sequence[Misconception]) -> str:
+    for each in misconceptions:
+        found = as_tuple(each.formula(*promoted(case).args, **promoted(case).kwargs))
+        if len(found) == len(outputs) and all(
+            torch.allclose(o.double(), f.double(), rtol=1e-3, atol=1e-3, equal_nan=True)
+            for o, f in zip(outputs, found, strict=True)
+        ):
+            return each.says
+    return ""

@@ -1,0 +1,142 @@
+"""Answers that are Triton kernels: their text is checked, and a clean worker runs it in Triton's interpreter.
+
+No Python of the student runs: the text leaves kernels and launchers no way out of the small language that
+`autograder.host.artifacts.kernel_source` checks. So the recorded accesses are those of the kernel, and earn points.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from autograder.host import shared_inputs
+from autograder.host.artifacts.kernel_source import KernelRefusedError, KernelText, checked_kernels
+from autograder.host.channel import MalformedAnswerError
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds.callable import Case, placed
+from autograder.host.session import Session
+from autograder.protocol.requests.loads import (
+    KernelLaunch,
+    KernelsRun,
+    LoadAnswer,
+    LoadKernels,
+    OperandTraffic,
+    Part,
+    RunKernels,
+    SharedElement,
+    StrayAccess,
+)
+
+
+@dataclass(frozen=True)
+class KernelRun:
+    """What one call of a launcher gave and did; all counts are of elements under a true mask."""
+
+    outputs: tuple[torch.Tensor, ...]
+    is_tuple: bool
+    inputs: tuple[OperandTraffic, ...]
+    """The tensors of the call, in order, with the names of the launcher's parameters."""
+    made: tuple[OperandTraffic, ...]
+    """The tensors that the launcher made."""
+    returned: tuple[OperandTraffic, ...]
+    """The traffic of each output."""
+    launches: tuple[KernelLaunch, ...]
+    strays: tuple[StrayAccess, ...]
+    conflicts: tuple[SharedElement, ...]
+    widest: int
+    """The elements of the largest block that was loaded or stored at once, those under a false mask included."""
+
+    @property
+    def loads(self) -> int:
+        """Return the elements that were loaded, of all tensors."""
+        return sum(each.loads + each.atomics for each in (*self.inputs, *self.made))
+
+    @property
+    def stores(self) -> int:
+        """Return the elements that were stored, of all tensors."""
+        return sum(each.stores + each.atomics for each in (*self.inputs, *self.made))
+
+
+@dataclass
+class KernelAnswer:
+    """Run the launchers of an answer's text; the session of the student is never started."""
+
+    student: Session
+    clean: Session
+    counted: dict[str, float] = field(default_factory=dict)
+    _text: KernelText | None = None
+    _loaded: bool = False
+
+    @property
+    def text(self) -> KernelText:
+        """Return the checked text; raises `CheckFailedError` if it leaves the small language."""
+        if self._text is None:
+            load = self.student.load
+            assert isinstance(load, LoadAnswer), "the judge gives the answer's parts"
+            parts = {part.name: part.text for part in load.parts if part.name != "setup"}
+            try:
+                self._text = checked_kernels(parts, load.refused)
+            except KernelRefusedError as error:
+                raise CheckFailedError(str(error)) from None
+        return self._text
+
+    def run(self, case: Case, function: str = "") -> KernelRun:
+        """Call the launcher `function`, by default the exercise's, once on the tensors and numbers of a case.
+
+        Raises `CheckFailedError` if there is no such launcher, and `AnswerFailedError` if it fails.
+        """
+        name = function or self._entry_point()
+        if name not in self.text.launchers:
+            raise CheckFailedError(f"The answer's cell defines no launcher `{name}`: a function without `@triton.jit`.")
+        if not self._loaded:
+            self.clean.reload(LoadKernels(tuple(Part(*each) for each in self.text.parts.items())), ())
+            self._loaded = True
+        tensors: list[torch.Tensor] = []
+        request = RunKernels(name, placed(case.args, case.kwargs, tensors))
+        reply = self.clean.call_with(request, [shared_inputs.to_raw(tensor) for tensor in tensors])
+        outputs = tuple(shared_inputs.to_torch(raw) for raw in reply.tensors)
+        return _read(reply.body, outputs, self._names(name, case))
+
+    def _entry_point(self) -> str:
+        load = self.student.load
+        assert isinstance(load, LoadAnswer), "the judge gives the answer's parts"
+        return load.entry_point
+
+    def _names(self, launcher: str, case: Case) -> list[str]:
+        """Return the names of the tensors of a case, as the launcher calls them."""
+        parameters = self.text.launchers[launcher]
+        by_place = [
+            parameters[i] if i < len(parameters) else f"argument {i}"
+            for i, argument in enumerate(case.args)
+            if isinstance(argument, torch.Tensor)
+        ]
+        return [*by_place, *(name for name, argument in case.kwargs.items() if isinstance(argument, torch.Tensor))]
+
+
+def _read(body: KernelsRun, outputs: Sequence[torch.Tensor], names: Sequence[str]) -> KernelRun:
+    if len(outputs) != len(body.outputs) or not all(i < len(body.operands) for i in body.outputs):
+        raise MalformedAnswerError
+    if len(body.operands) < len(names):
+        raise MalformedAnswerError
+    shown = {each.name: name for each, name in zip(body.operands, names, strict=False)}
+    shown |= {
+        body.operands[i].name: "the output" if len(outputs) == 1 else f"output {n}" for n, i in enumerate(body.outputs)
+    }
+
+    def renamed(each: OperandTraffic) -> OperandTraffic:
+        return OperandTraffic(**{**vars(each), "name": shown.get(each.name, each.name)})
+
+    operands = [renamed(each) for each in body.operands]
+    return KernelRun(
+        outputs=tuple(outputs),
+        is_tuple=body.is_tuple,
+        inputs=tuple(operands[: len(names)]),
+        made=tuple(operands[len(names) :]),
+        returned=tuple(operands[i] for i in body.outputs),
+        launches=body.launches,
+        strays=tuple(StrayAccess(**{**vars(s), "nearest": shown.get(s.nearest, s.nearest)}) for s in body.strays),
+        conflicts=tuple(
+            SharedElement(**{**vars(c), "operand": shown.get(c.operand, c.operand)}) for c in body.conflicts
+        ),
+        widest=body.widest,
+    )

@@ -1,0 +1,288 @@
+"""Record which program of a Triton kernel reads and writes which element of which tensor.
+
+Triton's interpreter reaches memory through four functions. While a log is open, they are observed: each access is
+compared with the addresses of all elements of the named tensors. An access to any other address is a stray: it is
+recorded and never carried out, so a wrong kernel cannot end the process.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from course_lib.errors import KernelError
+from course_lib.kernel_programs.access_map import AccessMap
+from course_lib.kernel_programs.interpreter import interpreter_of_triton
+
+Action = Literal["load", "store", "atomic"]
+Flags = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+UNREAD = 0xFF
+"""Each byte of what a stray load gives: NaN in every floating-point format, -1 as an integer."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """What one load or store of one program did to one tensor."""
+
+    launch: int
+    """The number of the launch, from 0."""
+    program: int
+    """The number of the program in its launch, the last axis of the grid counted first."""
+    action: Action
+    tensor: str
+    elements: Numbers
+    """The numbers of the elements, counted row by row whatever the strides are."""
+    line: int
+    """The line of the kernel's text."""
+
+
+@dataclass(frozen=True)
+class Stray:
+    """Elements outside of every named tensor that one load or store meant."""
+
+    launch: int
+    program: int
+    action: Action
+    count: int
+    line: int
+    nearest: str
+    """The named tensor that begins last before the first of them; empty if there is none."""
+    beyond: int
+    """The number of elements between the first element of that tensor and the first of these addresses."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """How often elements of one tensor were read and written, and how many different ones."""
+
+    tensor: str
+    elements: int
+    loads: int
+    loaded: int
+    """Different elements that were loaded."""
+    stores: int
+    stored: int
+    """Different elements that were stored."""
+    atomics: int
+
+    @property
+    def loads_per_element(self) -> float:
+        """Return how often an element was loaded, on average."""
+        return self.loads / max(1, self.elements)
+
+    @property
+    def stores_per_element(self) -> float:
+        """Return how often an element was stored, on average."""
+        return self.stores / max(1, self.elements)
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """An element that one program writes and another program of the same launch reads or writes.
+
+    Programs of a launch run in any order and at the same time, so its value is a matter of chance. Atomic additions by
+    two programs add up, in an order that changes from run to run.
+    """
+
+    launch: int
+    tensor: str
+    element: int
+    programs: tuple[int, int]
+    action: Action
+    """What the second program did."""
+
+
+class AccessLog:
+    """Record all accesses of the kernels that run inside of the `with` block.
+
+    >>> with AccessLog(x=x, out=out) as log:  # doctest: +SKIP
+    ...     copy_kernel[(2,)](x, out, 10, BLOCK=8)
+    >>> log.traffic("x").loads, log.strays  # doctest: +SKIP
+    (10, [])
+
+    A tensor that is made inside of the block gets its name by `add`. Of two tensors that share memory, an access
+    counts for the one that was named first.
+    """
+
+    def __init__(self, **tensors: torch.Tensor) -> None:
+        self.accesses: list[Access] = []
+        self.strays: list[Stray] = []
+        self.grids: list[tuple[int, int, int]] = []
+        self.widest = 0  # lanes of the largest block of addresses, masked ones included
+        self.tensors: dict[str, torch.Tensor] = {}
+        self._interpreter: Any = None
+        self._memory: Any = None
+        self._addresses: Numbers = np.empty(0, np.int64)
+        self._owners: Numbers = np.empty(0, np.int64)
+        self._elements: Numbers = np.empty(0, np.int64)
+        for name, tensor in tensors.items():
+            self.add(name, tensor)
+
+    def add(self, name: str, tensor: torch.Tensor) -> None:
+        """Give a tensor a name, so that accesses to it are no strays."""
+        if tensor.device.type != "cpu":
+            raise KernelError(f"{name} is on {tensor.device}; the interpreter's accesses are seen on the CPU only.")
+        owner = len(self.tensors)
+        self.tensors[name] = tensor
+        own = _addresses_of(tensor)
+        addresses = np.concatenate([self._addresses, own])
+        order = np.argsort(addresses, kind="stable")  # of equal addresses, the tensor that was named first
+        self._addresses = addresses[order]
+        self._owners = np.concatenate([self._owners, np.full(own.size, owner)])[order]
+        self._elements = np.concatenate([self._elements, np.arange(own.size)])[order]
+
+    def __enter__(self) -> "AccessLog":
+        self._interpreter = interpreter_of_triton()
+        self._memory = self._interpreter._interpreter
+        if isinstance(self._memory, _ObservedMemory):
+            raise KernelError("Another log is open; close it first, or name all tensors in one log.")
+        self._interpreter._interpreter = _ObservedMemory(self._memory, self)
+        builder = self._interpreter.interpreter_builder
+        original = type(builder).set_grid_dim
+
+        def set_grid_dim(*sizes: int) -> None:  # called once for each launch
+            self.grids.append(sizes)  # type: ignore[arg-type]  # always three
+            original(builder, *sizes)
+
+        builder.set_grid_dim = set_grid_dim
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._interpreter._interpreter = self._memory
+        del self._interpreter.interpreter_builder.set_grid_dim
+
+    def traffic(self, name: str) -> Traffic:
+        """Return the counts of one tensor, over all launches."""
+        tensor = self._named(name)
+        found: dict[str, list[Numbers]] = {"load": [], "store": [], "atomic": []}
+        for access in self.accesses:
+            if access.tensor == name:
+                found[access.action].append(access.elements)
+        count = {action: sum(part.size for part in parts) for action, parts in found.items()}
+        different = {a: len(np.unique(np.concatenate(parts))) if parts else 0 for a, parts in found.items()}
+        return Traffic(
+            name, tensor.numel(), count["load"], different["load"], count["store"], different["store"], count["atomic"]
+        )
+
+    def map(self, name: str, action: Action = "load", *, launch: int = 0) -> AccessMap:
+        """Return a picture of a tensor of at most two dimensions: by which programs each element was accessed."""
+        tensor = self._named(name)
+        shape = tuple(tensor.shape) if tensor.ndim == 2 else (1, tensor.numel())
+        programs: list[list[int]] = [[] for _ in range(tensor.numel())]
+        for access in self.accesses:
+            if (access.launch, access.tensor, access.action) == (launch, name, action):
+                for element in access.elements:
+                    programs[element].append(access.program)
+        return AccessMap(name, action, (shape[0], shape[1]), tuple(map(tuple, programs)))
+
+    def conflicts(self) -> list[Conflict]:
+        """Return, for each launch and tensor, the first element that one program writes and another one touches."""
+        return [conflict for launch in range(len(self.grids)) for conflict in self._conflicts_of(launch)]
+
+    def _conflicts_of(self, launch: int) -> Iterator[Conflict]:
+        for name, tensor in self.tensors.items():
+            own = [a for a in self.accesses if (a.launch, a.tensor) == (launch, name)]
+            writer = np.full(tensor.numel(), -1)
+            ordered = sorted(own, key=lambda access: access.action == "load")  # all writes, then all reads
+            for access in ordered:
+                others = writer[access.elements]
+                clash = (others >= 0) & (others != access.program)
+                if clash.any():
+                    at = int(np.argmax(clash))
+                    both = int(others[at]), access.program
+                    yield Conflict(launch, name, int(access.elements[at]), both, access.action)
+                    break
+                if access.action != "load":
+                    writer[access.elements] = access.program
+
+    def note(self, action: Action, pointers: NDArray[np.uint64], mask: Flags) -> Flags:
+        """Record one access of all lanes under a mask; return which of them are elements of named tensors."""
+        addresses = pointers.astype(np.int64).ravel()
+        active = np.broadcast_to(mask, pointers.shape).ravel()
+        places = np.minimum(np.searchsorted(self._addresses, addresses), max(0, self._addresses.size - 1))
+        known = self._addresses[places] == addresses if self._addresses.size else np.zeros(addresses.size, bool)
+        self.widest = max(self.widest, addresses.size)
+        launch, program, line = len(self.grids) - 1, self._program(), _line()
+        names = list(self.tensors)
+        inside = places[active & known]
+        owners = self._owners[inside]
+        for owner in np.unique(owners):
+            elements = self._elements[inside[owners == owner]]
+            self.accesses.append(Access(launch, program, action, names[owner], elements, line))
+        if (active & ~known).any():
+            outside = addresses[active & ~known]
+            self.strays.append(self._stray(launch, program, action, outside, line))
+        return (active & known).reshape(pointers.shape)
+
+    def _program(self) -> int:
+        builder = self._interpreter.interpreter_builder
+        (x, y, z), (_, columns, layers) = builder.grid_idx, builder.grid_dim
+        return int((x * columns + y) * layers + z)
+
+    def _stray(self, launch: int, program: int, action: Action, addresses: Numbers, line: int) -> Stray:
+        starts = {name: tensor.data_ptr() for name, tensor in self.tensors.items() if tensor.numel()}
+        before = {name: start for name, start in starts.items() if start <= addresses[0]}
+        nearest = max(before, key=before.__getitem__, default="")
+        beyond = (int(addresses[0]) - before[nearest]) // self.tensors[nearest].element_size() if nearest else 0
+        return Stray(launch, program, action, addresses.size, line, nearest, beyond)
+
+    def _named(self, name: str) -> torch.Tensor:
+        if name not in self.tensors:
+            raise KernelError(f"the log has no tensor {name!r}; it has {', '.join(self.tensors) or 'none'}.")
+        return self.tensors[name]
+
+
+class _ObservedMemory:
+    """The interpreter's own functions for memory, with a log of what they are asked."""
+
+    def __init__(self, memory: Any, log: AccessLog) -> None:
+        self._memory, self._log = memory, log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._memory, name)
+
+    def load(self, pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
+        inside = self._log.note("load", pointers, mask)
+        found = self._memory.load(pointers, inside, other, dtype)
+        stray = np.broadcast_to(mask, pointers.shape) & ~inside
+        if stray.any():
+            found = np.where(stray, np.full(1, UNREAD, np.uint8).repeat(dtype.itemsize).view(dtype), found)
+        return found
+
+    def store(self, pointers: Any, values: Any, mask: Any) -> Any:
+        return self._memory.store(pointers, values, self._log.note("store", pointers, mask))
+
+    def atomic_rmw(self, operation: Any, pointers: Any, values: Any, mask: Any, order: Any) -> Any:
+        inside = self._log.note("atomic", pointers, mask)
+        return self._memory.atomic_rmw(operation, pointers, values, inside, order)
+
+    def atomic_cas(self, pointers: Any, expected: Any, values: Any, order: Any) -> Any:
+        if not self._log.note("atomic", pointers, np.ones(pointers.shape, bool)).all():
+            raise KernelError("an atomic exchange at an address outside of every tensor")
+        return self._memory.atomic_cas(pointers, expected, values, order)
+
+
+def _addresses_of(tensor: torch.Tensor) -> Numbers:
+    """Return the address of each element, row by row."""
+    offsets = np.zeros(tuple(tensor.shape), np.int64)
+    for axis, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
+        along = [1] * tensor.ndim
+        along[axis] = size
+        offsets += (np.arange(size) * stride).reshape(along)
+    return tensor.data_ptr() + offsets.ravel() * tensor.element_size()
+
+
+def _line() -> int:
+    """Return the line of the innermost function that belongs neither to Triton nor to this file."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and (frame.f_code.co_filename == __file__ or "/triton/" in frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame.f_lineno

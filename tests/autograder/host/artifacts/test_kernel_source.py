@@ -1,0 +1,123 @@
+"""The small language of kernels: what it takes, and what it refuses with which words."""
+
+import pytest
+
+from autograder.host.artifacts.kernel_source import KernelRefusedError, checked_kernels
+
+KERNEL = """
+SCALE = tl.constexpr(2.0)
+
+@triton.jit
+def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n, other=-float("inf")).to(tl.float32)
+    {line}
+    tl.store(out_ptr + at, (x * SCALE).to(out_ptr.dtype.element_ty), mask=at < n)
+"""
+LAUNCHER = """
+def double(x, factor=1.0):
+    out = torch.empty_like(x)
+    {line}
+    double_kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, out, x.numel(), BLOCK=128)
+    return out
+"""
+IN_KERNELS = {
+    "tl.core.load(x_ptr)": "`tl.core.load`",
+    "print(x)": "`print`, which the answer's cell does not define",
+    "x = x_ptr.__class__": "`x_ptr.__class__`",
+    "x = x.handle.data": "`x.handle.data`",
+    "x = tl": "`tl`",
+    "x = np.load('file')": "`np.load`",
+    "x = x if at else (lambda: x)()": "Lambdas are for the grid",
+    "x = [i for i in range(3)]": "a kernel cannot have it",
+    "import os": "a kernel cannot have it",
+    "x = torch.exp(x)": "`torch.exp`",
+    "x = y = x": "one `=` a line",
+    "x.T = x": "assigns to `x.T`",
+    "x = tl.load(*[x_ptr])": "Write each argument by itself",
+    "x = tl.load(**x)": "write each argument by its name",
+    "__import__('os')": "`__import__`",
+    "raise NotImplementedError": "If it is the stub",
+    "x = x * FACTOR": "reads a plain global",
+    "tl = 3": "take another name",
+    "x = f'{x}'": "a kernel cannot have it",
+}
+IN_LAUNCHERS = {
+    "x = x.contiguous()": "copies or converts outside of the kernel",
+    "out = torch.exp(x)": "`torch.exp`",
+    "out._memory": "`out._memory`",
+    "x = (lambda np: np)(x) + np": "`np`, which",
+    "x = torch": "`torch`, which",
+    "def inner(): pass": "a launcher cannot have it",
+    "x = F.gelu(x)": "`F.gelu`",
+}
+
+
+def text(in_kernel: str = "pass", in_launcher: str = "pass", top: str = "FACTOR = 3") -> str:
+    """Return an answer with one line of its kernel, its launcher and its top filled in."""
+    return top + KERNEL.format(line=in_kernel) + LAUNCHER.format(line=in_launcher)
+
+
+def refusal(answer: str, refused: tuple[str, ...] = ()) -> str:
+    """Return the message of the refusal."""
+    with pytest.raises(KernelRefusedError) as caught:
+        checked_kernels({"answer": answer}, refused)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pass",
+        "x = tl.where(x > 0, x, 0.0)",
+        "for i in range(3):\n        x += i",
+        "assert BLOCK > 1",
+        "x = x.to(tl.float16)",
+    ],
+)
+def test_ordinary_kernels_are_taken(line: str) -> None:
+    checked = checked_kernels({"answer": text(line)})
+    assert checked.launchers == {"double": ("x", "factor")}
+
+
+@pytest.mark.parametrize("line", ["assert x.ndim == 1, f'{x.shape}'", "out = x.new_empty(3)", "n = min(x.shape[0], 3)"])
+def test_ordinary_launchers_are_taken(line: str) -> None:
+    assert checked_kernels({"answer": text(in_launcher=line)}).parts
+
+
+@pytest.mark.parametrize(("line", "said"), IN_KERNELS.items())
+def test_a_kernel_reaches_nothing_but_its_language(line: str, said: str) -> None:
+    assert said in refusal(text(line))
+
+
+@pytest.mark.parametrize(("line", "said"), IN_LAUNCHERS.items())
+def test_a_launcher_reaches_nothing_but_shapes_and_launches(line: str, said: str) -> None:
+    assert said in refusal(text(in_launcher=line))
+
+
+@pytest.mark.parametrize(
+    ("top", "said"),
+    [
+        ("x = open('f')", "neither a function nor a constant"),
+        ("import os", "neither a function nor a constant"),
+        ("@triton.autotune(configs=[], key=[])\n@triton.jit\ndef f(x):\n    pass", "only `@triton.jit`"),
+        ("class A: pass", "neither a function nor a constant"),
+        ("def f(x: __import__('os')): pass", "`__import__`"),
+        ("def f(x) -> eval('1'): pass", "`eval`"),
+        ("def f(x=exec('1')): pass", "`exec`"),
+        ("def f(*x): pass", "each parameter by its name"),
+        ("+".join(["1"] * 900), "nests deeper"),
+    ],
+)
+def test_the_top_of_a_cell_has_functions_and_constants_only(top: str, said: str) -> None:
+    assert said in refusal(text(top=top))
+
+
+def test_what_does_the_task_by_itself_is_refused() -> None:
+    assert "does this task by itself" in refusal(text("x = tl.softmax(x)"), ("tl.softmax",))
+    assert checked_kernels({"answer": text("x = tl.softmax(x)")}).launchers
+
+
+def test_the_usual_imports_are_taken_and_dropped() -> None:
+    usual = "import torch\nimport triton\nimport triton.language as tl\nfrom triton import language as tl\nFACTOR = 3"
+    assert checked_kernels({"answer": text(top=usual)}).launchers

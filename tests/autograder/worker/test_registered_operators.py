@@ -1,0 +1,40 @@
+"""Tests of reaching an answer's operators through the dispatcher."""
+
+import pytest
+import torch
+
+from autograder.worker.registered_operators import NoOperatorError, is_operator, operator
+
+ADD = "torch.ops.aten.add"
+
+
+def test_names_of_operators_are_told_from_names_of_functions() -> None:
+    assert is_operator(ADD)
+    assert is_operator(f"forms of {ADD}")
+    assert not is_operator("add")
+
+
+def test_an_operator_is_called_by_its_name() -> None:
+    assert operator(ADD)(torch.ones(2), torch.ones(2)).tolist() == [2, 2]
+
+
+def test_forms_are_those_of_outputs_without_data() -> None:
+    x = torch.ones(2, 3).t()
+    (form,) = operator(f"forms of {ADD}")(x, x)
+    assert form.tolist() == [3, 2, 1, 3]
+
+
+def test_each_output_has_its_form() -> None:
+    forms = operator("forms of torch.ops.aten.native_layer_norm")(torch.ones(4, 5), [5], None, None, 1e-5)
+    assert [form.tolist() for form in forms] == [[4, 5, 5, 1], [4, 1, 1, 1], [4, 1, 1, 1]]
+
+
+def test_a_composite_of_other_operators_is_refused_since_its_derivative_is_theirs() -> None:
+    with pytest.raises(NoOperatorError, match="composite"):
+        operator("torch.ops.aten.layer_norm")
+
+
+@pytest.mark.parametrize("name", ["torch.ops.lesson99.none", "forms of torch.ops.lesson99.none"])
+def test_a_missing_operator_says_how_to_register_it(name: str) -> None:
+    with pytest.raises(NoOperatorError, match='custom_op\\("lesson99::none"'):
+        operator(name)

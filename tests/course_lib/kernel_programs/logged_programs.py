@@ -1,0 +1,111 @@
+"""Kernels whose accesses are known, in Triton's interpreter: run by `test_access_log.py` alone."""
+
+import sys
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+from course_lib.errors import KernelError
+from course_lib.kernel_programs import AccessLog
+
+
+@triton.jit
+def copy_kernel(x_ptr, out_ptr, n, stride, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at * stride, mask=at < n), mask=at < n)
+
+
+@triton.jit
+def unmasked_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at))
+
+
+@triton.jit
+def sum_kernel(x_ptr, out_ptr, atomic: tl.constexpr):
+    value = tl.load(x_ptr + tl.program_id(0))
+    if atomic:
+        tl.atomic_add(out_ptr, value)
+    else:
+        tl.store(out_ptr, tl.load(out_ptr) + value)
+
+
+def test_each_element_is_found_by_its_number_whatever_its_stride() -> None:
+    x, out = torch.arange(20.0)[::2], torch.empty(10)
+    with AccessLog(x=x, out=out) as log:
+        copy_kernel[(2,)](x, out, 10, x.stride(0), BLOCK=8)
+    assert torch.equal(out, x)
+    assert [(a.program, a.action, a.tensor, a.elements.tolist()) for a in log.accesses] == [
+        (0, "load", "x", list(range(8))),
+        (0, "store", "out", list(range(8))),
+        (1, "load", "x", [8, 9]),
+        (1, "store", "out", [8, 9]),
+    ]
+    assert log.grids == [(2, 1, 1)]
+    assert log.widest == 8
+    assert {a.line for a in log.accesses} == {copy_kernel.fn.__code__.co_firstlineno + 3}
+    assert (log.traffic("x").loads_per_element, log.traffic("out").stores_per_element) == (1, 1)
+    assert not log.strays
+    assert not log.conflicts()
+
+
+def test_an_access_outside_of_all_tensors_is_said_and_not_carried_out() -> None:
+    memory = torch.full((20,), 7.0)
+    x, out = torch.arange(5.0), memory[:5]
+    with AccessLog(x=x, out=out) as log:
+        unmasked_kernel[(1,)](x, out, BLOCK=8)
+    assert torch.equal(out, x)
+    assert (memory[5:] == 7).all()
+    assert [(s.action, s.count, s.nearest, s.beyond) for s in log.strays] == [
+        ("load", 3, "x", 5),
+        ("store", 3, "out", 5),
+    ]
+
+
+def test_what_is_read_between_the_elements_of_a_view_is_a_stray_and_gives_nan() -> None:
+    x, out = torch.zeros(8)[::2], torch.zeros(4)
+    with AccessLog(x=x, out=out) as log:
+        copy_kernel[(1,)](x, out, 4, 1, BLOCK=4)  # a stride of 1, where it is 2
+    assert log.strays[0].count == 2
+    assert out.isnan().tolist() == [False, True, False, True]
+
+
+def test_programs_that_share_an_element_are_found_although_the_sum_is_right_here() -> None:
+    x, total = torch.ones(4), torch.zeros(1)
+    with AccessLog(x=x, total=total) as log:
+        sum_kernel[(4,)](x, total, atomic=False)
+    assert total == 4
+    (conflict,) = log.conflicts()
+    assert (conflict.tensor, conflict.element, conflict.programs) == ("total", 0, (0, 1))
+    with AccessLog(x=x, total=total) as log:
+        sum_kernel[(4,)](x, total, atomic=True)
+    assert log.traffic("total").atomics == 4
+    assert log.conflicts()[0].action == "atomic"
+
+
+def test_a_map_says_in_words_what_it_shows() -> None:
+    x, out = torch.zeros(2, 3), torch.zeros(6)
+    with AccessLog(x=x, out=out) as log:
+        copy_kernel[(2,)](x, out, 5, 1, BLOCK=4)
+    drawn = log.map("x")
+    assert str(drawn) == (
+        "x, loaded: row 0: elements 0 to 2 by program 0; row 1: element 0 by program 0, element 1 by program 1, "
+        "element 2 by none."
+    )
+    assert str(drawn) in drawn._repr_svg_()
+    assert str(drawn) in drawn._repr_html_()
+    assert drawn._repr_svg_().count("<rect") == 1 + 6
+
+
+def test_a_log_ends_with_its_block_and_takes_no_other_inside() -> None:
+    x, out = torch.ones(4), torch.zeros(4)
+    with AccessLog(x=x, out=out) as log, pytest.raises(KernelError, match="Another log is open"), AccessLog():
+        pass
+    copy_kernel[(1,)](x, out, 4, 1, BLOCK=4)
+    assert log.accesses == []
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main(["-p", "no:xdist", __file__]))

@@ -1,0 +1,36 @@
+"""The log of a kernel's accesses to memory: its own tests run where Triton interprets, in a fork."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from course_lib.errors import KernelError
+from course_lib.kernel_programs import AccessMap, interpreter_of_triton
+from tests.autograder.host.forked_command import fork_command
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+FRESH = HERE.parent / "kernels" / "fresh_triton.py"
+
+
+def test_the_log_holds_in_the_interpreter() -> None:
+    words = [str(FRESH), str(HERE / "logged_programs.py")]
+    status, printed = fork_command(
+        words, ROOT, {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+    ).finish()
+    assert status == 0, printed[-3000:]
+    assert int(re.findall(r"(\d+) passed", printed)[-1]) == 6
+
+
+def test_a_triton_that_compiles_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    pytest.importorskip("triton")
+    with pytest.raises(KernelError, match="use_interpreter"):
+        interpreter_of_triton()
+
+
+def test_a_map_of_many_cells_is_text() -> None:
+    drawn = AccessMap("x", "load", (1, 5000), ((0,),) * 5000)
+    assert drawn._repr_html_() == "<p>x, loaded: row 0: elements 0 to 4999 by program 0.</p>"
