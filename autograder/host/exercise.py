@@ -23,7 +23,7 @@ class Kind(StrEnum):
     CALLABLE = "callable"  # tensors to tensors; output tensors are sent
     MODULE = "module"  # an nn.Module; its state, outputs and gradients are sent, with the host's weights in it
     ARCHIVE = "archive"  # a TorchScript program; its archive is sent as bytes
-    KERNEL = "kernel"  # Triton kernels; their text is checked, and a clean worker runs it and records its accesses
+    TRITON = "triton"  # Triton kernels; their text is checked, and a clean worker runs it and records its accesses
     COUNTEREXAMPLE = "counterexample"  # inputs that prove a program wrong; tensors, plain data and graphs are sent
 
 

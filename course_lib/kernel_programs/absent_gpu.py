@@ -54,7 +54,7 @@ def compile_for_absent_gpu(
     >>> compile_for_absent_gpu(add_kernel, {"x_ptr": "*fp32", "n": "i32"}, {"BLOCK": 1024})  # doctest: +SKIP
 
     Pointers are taken to be divisible by 16, as those of PyTorch's allocator are, and integers of type `i32:16` too.
-    The text may use `tl` and `triton` only. Raises `KernelError` with the compiler's words if the kernel does not compile.
+    The text may use `tl` and `triton` only. Raises `KernelError` with the compiler's words if it does not compile.
     """
     function = getattr(kernel, "fn", kernel)
     asked = {"types": dict(types), "constants": dict(constants), "name": function.__name__, "capability": capability}

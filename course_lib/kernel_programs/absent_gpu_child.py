@@ -2,7 +2,8 @@
 
     python absent_gpu_child.py FOLDER
 
-FOLDER holds the kernel's text as `kernel_text.py`; standard input says what to compile, standard output what came out.
+FOLDER holds the kernel's text as the module `kernel_text`. Standard input says what to compile, standard output what
+came out.
 """
 
 import json

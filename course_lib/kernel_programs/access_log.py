@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -20,8 +20,8 @@ from course_lib.kernel_programs.access_map import AccessMap
 from course_lib.kernel_programs.interpreter import interpreter_of_triton
 
 Action = Literal["load", "store", "atomic"]
-Flags = NDArray[np.bool_]
-Numbers = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+Numbers: TypeAlias = NDArray[np.int64]
 UNREAD = 0xFF
 """Each byte of what a stray load gives: NaN in every floating-point format, -1 as an integer."""
 

@@ -35,7 +35,7 @@ def all_controls(exercise: Exercise, part: HiddenPart) -> tuple[Control, ...]:
 
 def _standard(exercise: Exercise, reference: str) -> tuple[Control, ...]:
     around, entry = _AROUND_KIND.get(exercise.kind, _AROUND), exercise.entry_point
-    if exercise.kind is Kind.KERNEL:
+    if exercise.kind is Kind.TRITON:
         return _of_kernels(exercise, reference)
     controls = [Control("empty answer", f"def {entry}(*args, **kwargs):\n    pass\n", 0)]
     for name, (body, worth) in _CHANGES[exercise.kind].items():

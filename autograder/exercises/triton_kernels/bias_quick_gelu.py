@@ -79,7 +79,7 @@ COUNTED: Cases = large
 
 EXERCISE = Exercise(
     title="Bias and activation",
-    kind=Kind.KERNEL,
+    kind=Kind.TRITON,
     entry_point="bias_quick_gelu",
     points=10,
     hints=(

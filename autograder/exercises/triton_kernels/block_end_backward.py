@@ -184,7 +184,7 @@ def _check(name: str, category: str, points: float, cases: Callable[[Draw], list
 
 EXERCISE = Exercise(
     title="Its backward, without a stored mask",
-    kind=Kind.KERNEL,
+    kind=Kind.TRITON,
     entry_point="add_norm_backward",
     points=12,
     hints=(

@@ -12,7 +12,7 @@ from autograder.host.checks.kernel_checks import Demand, apart, holds, inside, r
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, promoted
-from autograder.host.kinds.kernel import KernelRun
+from autograder.host.kinds.triton import KernelRun
 from course_lib.kernels.dropout import uniform_numbers
 
 Formula = Callable[..., Sequence[Tensor]]
@@ -353,7 +353,7 @@ def _check(name: str, category: str, points: float, cases: Callable[[Draw], list
 
 EXERCISE = Exercise(
     title="A pre-norm block end in one kernel",
-    kind=Kind.KERNEL,
+    kind=Kind.TRITON,
     entry_point="add_norm",
     points=16,
     hints=(

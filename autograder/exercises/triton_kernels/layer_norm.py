@@ -136,7 +136,7 @@ ONCE = "each of x once, and weight and bias once for a row at most. A row fits i
 
 EXERCISE = Exercise(
     title="LayerNorm forward and backward",
-    kind=Kind.KERNEL,
+    kind=Kind.TRITON,
     entry_point="layer_norm",
     points=18,
     hints=(

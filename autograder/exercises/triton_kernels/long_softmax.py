@@ -73,7 +73,7 @@ TWICE = (
 
 EXERCISE = Exercise(
     title="Softmax of long rows",
-    kind=Kind.KERNEL,
+    kind=Kind.TRITON,
     entry_point="long_softmax",
     points=12,
     refused=("tl.softmax",),

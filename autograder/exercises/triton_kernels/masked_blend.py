@@ -48,7 +48,7 @@ def of_lengths(*choices: tuple[int, ...]) -> Cases:
 
 EXERCISE = Exercise(
     title="Blend two vectors",
-    kind=Kind.KERNEL,
+    kind=Kind.TRITON,
     entry_point="blend",
     points=6,
     hints=(

@@ -12,20 +12,20 @@ from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, Reference, as_tuple, promoted
-from autograder.host.kinds.kernel import KernelAnswer, KernelRun
 from autograder.host.kinds.misconceptions import Misconception
+from autograder.host.kinds.triton import KernelRun, TritonAnswer
 from autograder.protocol.requests.loads import OperandTraffic, StrayAccess
 
 FAR = 0.3  # of the sum of all magnitudes
 Cases = Callable[[Draw], Iterable[Case]]
-Check = Callable[[KernelAnswer, Draw], None]
+Check = Callable[[TritonAnswer, Draw], None]
 Demand = Callable[[KernelRun, Case], None]
 
 
 def holds(cases: Cases, reference: Reference, names: Sequence[str], *demands: Demand, function: str = "") -> Check:
     """Return a check that each demand holds for the run of each case; outputs of another number or shape fail first."""
 
-    def run(answer: KernelAnswer, draw: Draw) -> None:
+    def run(answer: TritonAnswer, draw: Draw) -> None:
         for case in cases(draw):
             done = answer.run(case, function)
             _require_form(done, case, reference, names)
@@ -53,13 +53,12 @@ def right_values(
         exact = promoted(case)
         truths = as_tuple(reference(*exact.args, **exact.kwargs))
         eagers = as_tuple(reference(*case.args, **case.kwargs))
-        asked = range(len(names)) if only is None else only
-        of_each = (run.outputs, run.returned, truths, eagers, names)
-        for output, traffic, truth, eager, name in ([each[i] for each in of_each] for i in asked):
+        for i in range(len(names)) if only is None else only:
+            traffic, name = run.returned[i], names[i]
             if traffic.stored < traffic.elements:
                 raise CheckFailedError(_unwritten(traffic, name, case))
             try:
-                comparison.require_close(output, truth, eager, name, case.where)
+                comparison.require_close(run.outputs[i], truths[i], eagers[i], name, case.where)
             except CheckFailedError as error:
                 raise CheckFailedError(_explained(run.outputs, case, misconceptions) or str(error)) from None
 

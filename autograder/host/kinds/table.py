@@ -10,9 +10,9 @@ from autograder.host.kinds.callable import CallableAnswer
 from autograder.host.kinds.captured import CapturedAnswer
 from autograder.host.kinds.counterexample import CounterexampleAnswer
 from autograder.host.kinds.graph import GraphAnswer
-from autograder.host.kinds.kernel import KernelAnswer
 from autograder.host.kinds.module import ModuleAnswer
 from autograder.host.kinds.schedule import ScheduleAnswer
+from autograder.host.kinds.triton import TritonAnswer
 from autograder.host.kinds.value import ValueAnswer
 from autograder.host.session import Session
 
@@ -23,7 +23,7 @@ KINDS: Mapping[Kind, Callable[[Session, Session], Any]] = {
     Kind.CAPTURED: CapturedAnswer,
     Kind.COUNTEREXAMPLE: CounterexampleAnswer,
     Kind.GRAPH: GraphAnswer,
-    Kind.KERNEL: KernelAnswer,
+    Kind.TRITON: TritonAnswer,
     Kind.MODULE: ModuleAnswer,
     Kind.SCHEDULE: ScheduleAnswer,
     Kind.VALUE: ValueAnswer,

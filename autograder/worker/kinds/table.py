@@ -25,9 +25,9 @@ from autograder.worker.kinds.callable import callable_answer
 from autograder.worker.kinds.captured import captured_answer
 from autograder.worker.kinds.counterexample import counterexample_answer, load_trial
 from autograder.worker.kinds.graph import graph_answer
-from autograder.worker.kinds.kernel import kernel_answer, load_kernels
 from autograder.worker.kinds.module import module_answer
 from autograder.worker.kinds.schedule import schedule_answer
+from autograder.worker.kinds.triton import load_kernels, triton_answer
 from autograder.worker.kinds.value import value_answer
 from autograder.worker.rewrites_of_torch import note_rewrites, refused_files
 from autograder.worker.withdrawn_parts import is_withdrawn, withdraw
@@ -40,7 +40,7 @@ KINDS: Mapping[str, Callable[[Callable[..., Any]], Handlers]] = {
     "captured": captured_answer,
     "counterexample": counterexample_answer,
     "graph": graph_answer,
-    "kernel": kernel_answer,
+    "triton": triton_answer,
     "module": module_answer,
     "schedule": schedule_answer,
     "value": value_answer,

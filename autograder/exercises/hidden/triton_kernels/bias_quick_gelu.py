@@ -120,7 +120,7 @@ HIDDEN = HiddenPart(
             ),
         ),
         ANSWERS.edited("float32 out", 9, ("dtype=x.dtype", "dtype=torch.float32")),
-        ANSWERS.edited("a rounded factor", 10, ("tl.sigmoid(1.702 * z)", "tl.sigmoid(1.7 * z)"), below=True),
+        ANSWERS.edited("a rounded factor", 6, ("tl.sigmoid(1.702 * z)", "tl.sigmoid(1.7 * z)")),
         Control(
             "by PyTorch",
             "def bias_quick_gelu(x, bias):\n    z = x + bias\n    return z * torch.sigmoid(1.702 * z)\n",

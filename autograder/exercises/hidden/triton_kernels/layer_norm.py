@@ -119,7 +119,7 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(18),
         ANSWERS.file("tiles of rows", 18),
-        ANSWERS.file("columns for the vectors", 18, below=True),
+        ANSWERS.file("columns for the vectors", 17.38),
         ANSWERS.edited("eight programs", 18, *EIGHT),
         ANSWERS.edited(
             "an inverse root",
@@ -144,50 +144,40 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("weight first", 18, ("away * rstd * w + b", "w * (away * rstd) + b")),
         ANSWERS.edited(
             "divided by n - 1",
-            18,
+            11.8,
             ("tl.sum(away * away, axis=0) / n", "tl.sum(away * away, axis=0) / (n - 1)"),
-            below=True,
         ),
         ANSWERS.edited(
             "eps outside of the root",
-            18,
+            12.6,
             (
                 "1 / tl.sqrt(tl.sum(away * away, axis=0) / n + eps)",
                 "1 / (tl.sqrt(tl.sum(away * away, axis=0) / n) + eps)",
             ),
-            below=True,
         ),
-        ANSWERS.edited("no bias", 18, ("away * rstd * w + b", "away * rstd * w"), below=True),
+        ANSWERS.edited("no bias", 9.8, ("away * rstd * w + b", "away * rstd * w")),
         ANSWERS.edited(
             "variance in one pass",
             16.6,
             ("tl.sum(away * away, axis=0) / n + eps", "tl.sum(x * x, axis=0) / n - mean * mean + eps"),
         ),
-        ANSWERS.edited(
-            "differences outside of the row", 18, ("tl.where(at < n, x - mean, 0.0)", "x - mean"), below=True
-        ),
+        ANSWERS.edited("differences outside of the row", 11.8, ("tl.where(at < n, x - mean, 0.0)", "x - mean")),
         ANSWERS.edited(
             "statistics in half precision",
-            18,
+            17.2,
             ("mask=at < n, other=0.0).to(tl.float32)\n    mean", "mask=at < n, other=0.0)\n    mean"),
-            below=True,
         ),
-        ANSWERS.edited("no weight in the backward", 18, ("g = grad * w", "g = grad"), below=True),
-        ANSWERS.edited("no mean of g", 18, ("g - tl.sum(g, axis=0) / n - hat", "g - hat"), below=True),
-        ANSWERS.edited("no part of the variance", 18, (" - hat * (tl.sum(g * hat, axis=0) / n)", ""), below=True),
+        ANSWERS.edited("no weight in the backward", 10.4, ("g = grad * w", "g = grad")),
+        ANSWERS.edited("no mean of g", 13.6, ("g - tl.sum(g, axis=0) / n - hat", "g - hat")),
+        ANSWERS.edited("no part of the variance", 13.6, (" - hat * (tl.sum(g * hat, axis=0) / n)", "")),
         ANSWERS.edited(
             "statistics are constants",
-            18,
+            13.6,
             ("g - tl.sum(g, axis=0) / n - hat * (tl.sum(g * hat, axis=0) / n)", "g"),
-            below=True,
         ),
-        ANSWERS.edited(
-            "vectors swapped", 18, ("return (grad_x, grad_w, grad_b)", "return (grad_x, grad_b, grad_w)"), below=True
-        ),
-        ANSWERS.edited(
-            "weight's gradient without the norm", 18, ("for_w += grad * hat", "for_w += grad * x"), below=True
-        ),
-        ANSWERS.edited("sums with weight", 18, ("for_b += grad", "for_b += g"), below=True),
+        ANSWERS.edited("vectors swapped", 10.8, ("return (grad_x, grad_w, grad_b)", "return (grad_x, grad_b, grad_w)")),
+        ANSWERS.edited("weight's gradient without the norm", 10.8, ("for_w += grad * hat", "for_w += grad * x")),
+        ANSWERS.edited("sums with weight", 10.8, ("for_b += grad", "for_b += g")),
         ANSWERS.edited("no strides of grad", 17.2, ("row * grad_row + at * grad_column", "row * n + at")),
         ANSWERS.edited(
             "no strides of x forward",
@@ -197,7 +187,7 @@ HIDDEN = HiddenPart(
                 "x = tl.load(x_ptr + row * n + at, mask=at < n, other=0.0).to(tl.float32)\n    mean",
             ),
         ),
-        ANSWERS.edited("the first rows only", 18, ("range(first, rows, P)", "range(first, first + 1, P)"), below=True),
+        ANSWERS.edited("the first rows only", 8.2, ("range(first, rows, P)", "range(first, first + 1, P)")),
         ANSWERS.edited("atomic sums", 16.8, *ATOMIC),
         Control(
             "by PyTorch",

@@ -79,31 +79,27 @@ HIDDEN = HiddenPart(
         ANSWERS.edited(
             "the sum is not scaled again", 12, ("total * tl.exp(largest - shift) + ", "total + "), below=True
         ),
-        ANSWERS.edited("the sum of the last block", 12, ("total * tl.exp(largest - shift) + ", ""), below=True),
+        ANSWERS.edited("the sum of the last block", 1.6, ("total * tl.exp(largest - shift) + ", "")),
         ANSWERS.edited(
             "the first block only",
-            12,
+            1.6,
             (
                 "for start in range(0, n, BLOCK):\n        at = start + tl.arange(0, BLOCK)\n        x = "
                 "tl.load(x_ptr + row * row_stride + at * column_stride, mask=at < n, ",
                 "for start in range(0, BLOCK, BLOCK):\n        at = start + tl.arange(0, BLOCK)\n        "
                 "x = tl.load(x_ptr + row * row_stride + at * column_stride, mask=at < n, ",
             ),
-            below=True,
         ),
         ANSWERS.edited(
             "no largest number",
-            12,
+            10.8,
             ("new = tl.maximum(largest, tl.max(x, axis=0))", "new = largest * 0 + 0.0"),
             ("largest = -float('inf')", "largest = 0.0"),
-            below=True,
         ),
         ANSWERS.edited(
             "NaN for leading -inf", 10.6, ("shift = tl.where(new == -float('inf'), 0.0, new)", "shift = new")
         ),
-        ANSWERS.edited(
-            "zero in masked lanes", 12, ("mask=at < n, other=-float('inf')", "mask=at < n, other=0.0"), below=True
-        ),
+        ANSWERS.edited("zero in masked lanes", 5, ("mask=at < n, other=-float('inf')", "mask=at < n, other=0.0")),
         ANSWERS.edited("no division", 0, ("tl.exp(x - largest) / total", "tl.exp(x - largest)")),
         ANSWERS.edited("a logarithm", 0, ("tl.exp(x - largest) / total", "x - largest - tl.log(total)")),
         ANSWERS.edited("wide blocks", 8.4, ("BLOCK=128", "BLOCK=512")),
@@ -115,15 +111,14 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "no stride of rows",
-            12,
+            10.6,
             (
                 "row * row_stride + at * column_stride, mask=at < n, other",
                 "row * n + at * column_stride, mask=at < n, other",
             ),
             ("row * row_stride + at * column_stride, mask=at < n)", "row * n + at * column_stride, mask=at < n)"),
-            below=True,
         ),
-        ANSWERS.edited("no mask on the store", 12, ("/ total, mask=at < n", "/ total"), below=True),
+        ANSWERS.edited("no mask on the store", 10.6, ("/ total, mask=at < n", "/ total")),
         ANSWERS.edited("the launcher turns x", 0, ("x.stride(0), x.stride(1)", "x.stride(1), x.stride(0)")),
         Control("by PyTorch", "def long_softmax(x):\n    return torch.softmax(x, dim=-1)\n", 0),
         ANSWERS.edited("by Triton's own", 0, ("tl.exp(x - largest) / total", "tl.softmax(x)")),

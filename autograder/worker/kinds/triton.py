@@ -9,7 +9,7 @@ import linecache
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -64,7 +64,7 @@ class Operand:
     __pow__ = __matmul__ = __neg__ = __getitem__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
-def kernel_answer(_: Callable[..., Any]) -> Handlers:
+def triton_answer(_: Callable[..., Any]) -> Handlers:
     """Return no handlers: kernels run where the student's Python is not, see `load_kernels`."""
     return {}
 
@@ -99,7 +99,7 @@ def _namespace() -> dict[str, Any]:
     patch_language_for_good(interpreter)
     _refuse_truth_of_blocks(tl)
 
-    class Kernel(interpreter.InterpretedFunction):  # type: ignore[misc, name-defined]  # a class of an untyped library
+    class Kernel(interpreter.InterpretedFunction):  # type: ignore[name-defined]  # a class of an untyped library
         def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
             _Run.current.launch(self, args, grid, kwargs)
 
@@ -109,28 +109,36 @@ def _namespace() -> dict[str, Any]:
             except interpreter.InterpreterError as error:
                 raise _innermost(error, interpreter.InterpreterError) from None
 
-    def smallest(*values: Any) -> Any:
-        return tl.minimum(*values) if any(isinstance(v, tl.tensor) for v in values) else min(*values)
-
-    def largest(*values: Any) -> Any:
-        return tl.maximum(*values) if any(isinstance(v, tl.tensor) for v in values) else max(*values)
-
     return {
-        "__builtins__": BUILTINS | {"min": smallest, "max": largest},
+        "__builtins__": BUILTINS | {"min": _of_blocks(tl.minimum, min), "max": _of_blocks(tl.maximum, max)},
         "__name__": "answer",
         "tl": tl,
         "triton": SimpleNamespace(jit=Kernel, cdiv=triton.cdiv, next_power_of_2=triton.next_power_of_2),
-        "torch": SimpleNamespace(
-            Tensor=Operand,
-            empty=lambda *size, **options: _Run.current.make(torch.empty(*size, **_on_meta(options))),
-            empty_like=lambda like, **options: _Run.current.make(torch.empty_like(like._memory, **_on_meta(options))),
-            zeros=lambda *size, **options: _Run.current.make(torch.empty(*size, **_on_meta(options)), zero=True),
-            zeros_like=lambda like, **options: _Run.current.make(
-                torch.empty_like(like._memory, **_on_meta(options)), zero=True
-            ),
-            **{name: getattr(torch, name) for name in DTYPES},
-        ),
+        "torch": _torch(),
     }
+
+
+def _of_blocks(of_blocks: Callable[..., Any], of_numbers: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `min` or `max` as a kernel means it, whose operands may be blocks."""
+
+    def chosen(*values: Any) -> Any:
+        return (of_blocks if any(hasattr(value, "handle") for value in values) else of_numbers)(*values)
+
+    return chosen
+
+
+def _torch() -> SimpleNamespace:
+    """Return what a launcher has of torch: dtypes, and new tensors."""
+    return SimpleNamespace(
+        Tensor=Operand,
+        empty=lambda *size, **options: _Run.current.make(torch.empty(*size, **_on_meta(options))),
+        empty_like=lambda like, **options: _Run.current.make(torch.empty_like(like._memory, **_on_meta(options))),
+        zeros=lambda *size, **options: _Run.current.make(torch.empty(*size, **_on_meta(options)), zero=True),
+        zeros_like=lambda like, **options: _Run.current.make(
+            torch.empty_like(like._memory, **_on_meta(options)), zero=True
+        ),
+        **{name: getattr(torch, name) for name in DTYPES},
+    )
 
 
 def _on_meta(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,7 +237,9 @@ class _Run:
 
     def _traffic(self, number: int, inputs: int, outputs: Sequence[int]) -> OperandTraffic:
         found = self._log.traffic(self._operands[number].name)
-        role = "output" if number in outputs else "input" if number < inputs else "scratch"
+        role: Literal["input", "output", "scratch"] = (
+            "output" if number in outputs else "input" if number < inputs else "scratch"
+        )
         counts = (found.elements, found.loads, found.loaded, found.stores, found.stored, found.atomics)
         return OperandTraffic(found.tensor, role, *counts)
 

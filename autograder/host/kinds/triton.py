@@ -58,7 +58,7 @@ class KernelRun:
 
 
 @dataclass
-class KernelAnswer:
+class TritonAnswer:
     """Run the launchers of an answer's text; the session of the student is never started."""
 
     student: Session
