@@ -93,7 +93,7 @@ from torch.fx.passes.utils.matcher_utils import SubgraphMatcher
 from torch.nn import functional as F
 import course_lib.kernels
 from course_lib.errors import FusionError
-from course_lib.fusion import PASSES, fuse, fuse_bias_gelu, mistaken
+from course_lib.fusion import PASSES, MatmulScale, fuse, fuse_bias_gelu, mistaken
 from course_lib.graph import cost, count_operators, propagate_shapes, table
 """,
     "schedules": """\
