@@ -79,9 +79,12 @@ def calls_of(graph: fx.Graph) -> list[str]:
 def calls_of_chain(graph: fx.Graph) -> list[str]:
     """Return the calls on the way from input to output, where each reads the one before; others are left out.
 
+    Raises RuntimeError, as `Graph.lint` does, if a call stands before one that it reads.
+
     >>> calls_of_chain(chain_of(["relu", "tanh"]))
     ['relu.default', 'tanh.default']
     """
+    graph.lint()
     calls, node = [], graph.output_node().args[0]
     while isinstance(node, fx.Node) and node.op == "call_function":
         calls.append(_call(node))
