@@ -203,6 +203,7 @@ from course_lib.kernel_programs import AccessLog, compile_for_absent_gpu, use_in
 from course_lib.kernel_programs.compiled_loops import compiled_loop
 from course_lib.kernel_programs.interpreter import triton_runs_on
 from course_lib.kernels.dropout import uniform_numbers
+from course_lib.predictions import predict, predictions, reveal
 from course_lib.show import Table
 from course_lib.timing import compare
 from course_lib.verify.error_rule import deviation
