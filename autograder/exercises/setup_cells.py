@@ -190,6 +190,7 @@ from course_lib.graph import cost, count_operators, draw, propagate_shapes
 from course_lib.graph.diff import diff, draw_diff
 from course_lib.inductor_passes import HOOKS, calls_of, calls_of_chain, chain_of, decomposed
 from course_lib.inductor_passes import fuse_loosely, graphs_at_hooks, with_fake_values
+from course_lib.predictions import predict, predictions, reveal
 from course_lib.show import Table
 """,
     "triton_kernels": """\
