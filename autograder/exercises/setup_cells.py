@@ -172,6 +172,7 @@ from course_lib.backends.toy import ToyTarget
 from course_lib.capture import capture
 from course_lib.graph import draw
 from course_lib.models import TransformerConfig, TransformerLayer
+from course_lib.predictions import predict, predictions, reveal
 from course_lib.show import Table, format_bytes
 """,
     "custom_operators": """\
@@ -190,6 +191,7 @@ from course_lib.graph import cost, count_operators, draw, propagate_shapes
 from course_lib.graph.diff import diff, draw_diff
 from course_lib.inductor_passes import HOOKS, calls_of, calls_of_chain, chain_of, decomposed
 from course_lib.inductor_passes import fuse_loosely, graphs_at_hooks, with_fake_values
+from course_lib.predictions import predict, predictions, reveal
 from course_lib.show import Table
 """,
     "triton_kernels": """\
