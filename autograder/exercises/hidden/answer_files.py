@@ -1,8 +1,8 @@
 """Read the answers of known marks that test an exercise's checks, and make small variants of its reference.
 
 The answers are in `answers/<lesson>`: `<exercise>.py` is the reference solution, equal to the notebook's, and
-`<exercise>_<control>.py` is another answer; `<exercise>_styles.py` holds several right ones. They are
-read as text and never imported.
+`<exercise>_<control>.py` is another answer; `<exercise>_styles.py` holds several right ones. An exercise with many
+answers may have a folder for them, `<exercise>/<control>.py`. They are read as text and never imported.
 """
 
 import ast
@@ -46,7 +46,9 @@ class Answers:
     def file(self, name: str, marks: float, *, below: bool = False) -> Control:
         """Return the answer in the file that is named after the exercise and the control."""
         ending = re.sub(r"\W+", "_", name.replace("'", "").lower())
-        return Control(name, self._read(f"{self._exercise}_{ending}"), marks, below)
+        folder = FOLDER / self._lesson / self._exercise
+        stem = f"{self._exercise}/{ending}" if folder.is_dir() else f"{self._exercise}_{ending}"
+        return Control(name, self._read(stem), marks, below)
 
     def styles(self, marks: float) -> tuple[Control, ...]:
         """Return the answers in the file with the exercise's answers in other styles, each as a control."""

@@ -1,4 +1,5 @@
 def add_norm_backward(grad_h, grad_y, h, weight, p=0.0, seed=0, eps=1e-5):
+    """Return grad_x and grad_r; launcher and kernel together, about 30 lines."""
     rows, columns = h.shape
     grad_x = torch.empty((rows, columns), dtype=h.dtype, device=h.device)
     grad_r = torch.empty((rows, columns), dtype=h.dtype, device=h.device)
