@@ -203,8 +203,11 @@ class AccessLog:
                 if access.action != "load":
                     writer[access.elements] = access.program
 
-    def note(self, action: Action, pointers: NDArray[np.uint64], mask: Flags) -> Flags:
-        """Record one access of all lanes under a mask; return which of them are elements of named tensors."""
+    def note(self, action: Action, pointers: NDArray[np.uint64], mask: Flags, size: int) -> Flags:
+        """Record one access of all lanes under a mask; return which of them are elements of named tensors.
+
+        A lane of `size` bytes is one element, so a pointer that was cast to wider numbers is refused.
+        """
         addresses = pointers.astype(np.int64).ravel()
         active = np.broadcast_to(mask, pointers.shape).ravel()
         places = np.minimum(np.searchsorted(self._addresses, addresses), max(0, self._addresses.size - 1))
@@ -215,6 +218,12 @@ class AccessLog:
         inside = places[active & known]
         owners = self._owners[inside]
         for owner in np.unique(owners):
+            own = self.tensors[names[owner]].element_size()
+            if own != size:
+                raise KernelError(
+                    f"a {action} of {size} bytes a lane, and an element of {names[owner]} has {own}. Leave the type "
+                    "of a pointer as it is; convert the block."
+                )
             elements = self._elements[inside[owners == owner]]
             self.accesses.append(Access(launch, program, action, names[owner], elements, line))
         if (active & ~known).any():
@@ -250,7 +259,7 @@ class _ObservedMemory:
         return getattr(self._memory, name)
 
     def load(self, pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
-        inside = self._log.note("load", pointers, mask)
+        inside = self._log.note("load", pointers, mask, dtype.itemsize)
         found = self._memory.load(pointers, inside, other, dtype)
         stray = np.broadcast_to(mask, pointers.shape) & ~inside
         if stray.any():
@@ -258,14 +267,14 @@ class _ObservedMemory:
         return found
 
     def store(self, pointers: Any, values: Any, mask: Any) -> Any:
-        return self._memory.store(pointers, values, self._log.note("store", pointers, mask))
+        return self._memory.store(pointers, values, self._log.note("store", pointers, mask, values.dtype.itemsize))
 
     def atomic_rmw(self, operation: Any, pointers: Any, values: Any, mask: Any, order: Any) -> Any:
-        inside = self._log.note("atomic", pointers, mask)
+        inside = self._log.note("atomic", pointers, mask, values.dtype.itemsize)
         return self._memory.atomic_rmw(operation, pointers, values, inside, order)
 
     def atomic_cas(self, pointers: Any, expected: Any, values: Any, order: Any) -> Any:
-        if not self._log.note("atomic", pointers, np.ones(pointers.shape, bool)).all():
+        if not self._log.note("atomic", pointers, np.ones(pointers.shape, bool), values.dtype.itemsize).all():
             raise KernelError("an atomic exchange at an address outside of every tensor")
         return self._memory.atomic_cas(pointers, expected, values, order)
 

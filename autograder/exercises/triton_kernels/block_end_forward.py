@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from autograder.host import comparison
-from autograder.host.checks.kernel_checks import Demand, apart, holds, inside, resembles
+from autograder.host.checks.kernel_checks import FAR, Demand, apart, holds, inside, resembles
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, promoted
@@ -311,7 +311,24 @@ def _normed(found: Norm) -> Step:
 
 
 SUM = right(0, NAMES, block_end, [(_sum(found), says) for found, says in WRONG_SUMS])
-NORMED = follows(1, 0, NAMES, _normed(normalised), [(_normed(found), says) for found, says in WRONG_NORMS])
+FOLLOWS = follows(1, 0, NAMES, _normed(normalised), [(_normed(found), says) for found, says in WRONG_NORMS])
+
+
+def normed_sum(run: KernelRun, case: Case) -> None:
+    """Demand that the sum is about right or has a known slip, so that the norm of something else earns nothing."""
+    found, exact = run.outputs[0], promoted(case).args
+    truth = block_end(*exact)[0]
+    near = float((found.double() - truth).abs().sum()) <= FAR * float(truth.abs().sum())
+    few = found.numel() < FEWEST
+    if not few and not near and not any(_same(found, _sum(wrong)(*exact)[0]) for wrong, _ in WRONG_SUMS):
+        raise CheckFailedError(
+            f"{NAMES[1].capitalize()} counts where it is that of the sum, and {NAMES[0]} has nothing of the "
+            f"reference{case.where}. Mend {NAMES[0]} first."
+        )
+    FOLLOWS(run, case)
+
+
+NORMED: Demand = normed_sum
 NEAR = either(NORMED, resembles(block_end, NAMES))
 TRAFFIC = (NEAR, once((0, 2)), apart)
 

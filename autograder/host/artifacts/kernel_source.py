@@ -9,6 +9,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from autograder.host.artifacts.kernel_collections import growths
 from autograder.host.artifacts.kernel_words import (
     BUILTINS,
     COPIES,
@@ -62,13 +63,19 @@ def checked_kernels(parts: Mapping[str, str], refused: Collection[str] = ()) -> 
         for statement in tree.body:
             own |= _defined(statement)
     launchers: dict[str, tuple[str, ...]] = {}
+    kernels: dict[str, ast.FunctionDef] = {}
     for tree in trees.values():
         for statement in tree.body:
             if isinstance(statement, ast.FunctionDef):
                 kernel = _is_kernel(statement)
                 _Function(statement, own, kernel=kernel, refused=frozenset(refused)).check()
-                if not kernel:
+                if kernel:
+                    kernels[statement.name] = statement
+                else:
                     launchers[statement.name] = tuple(a.arg for a in statement.args.args)
+    for growth in growths(kernels):
+        line = getattr(growth.node, "lineno", growth.function.lineno)
+        raise KernelRefusedError(f"`{growth.function.name}`, line {line}: `{_short(growth.node)}`: {growth.says}")
     return KernelText(dict(parts), launchers)
 
 
@@ -83,7 +90,7 @@ def _defined(statement: ast.stmt) -> dict[str, bool]:
     """Return the names that a statement of the module defines; raises for one that defines no kernel, no constant."""
     if isinstance(statement, ast.FunctionDef):
         _refuse_name(statement.name, statement)
-        return {statement.name: True}
+        return {statement.name: _is_kernel(statement)}
     if isinstance(statement, ast.Import | ast.ImportFrom):
         if ast.unparse(statement) in IMPORTS:
             return {}
@@ -202,8 +209,8 @@ class _Function:
         if name in self.module:
             if self.kernel and not self.module[name]:
                 raise KernelRefusedError(
-                    f"{self._at(node)} `{name}`: Triton compiles no kernel that reads a plain global. Write "
-                    f"`{name} = tl.constexpr(...)`, or pass it as an argument."
+                    f"{self._at(node)} `{name}`: Triton compiles no kernel that reads a plain global or calls a plain "
+                    f"function. Write `{name} = tl.constexpr(...)`, pass it as an argument, or add `@triton.jit`."
                 )
             return
         raise KernelRefusedError(

@@ -5,6 +5,7 @@ it, and runs it in a clean worker on inputs that the function never saw. A graph
 the whole function, so the function was captured in one piece.
 """
 
+import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -70,11 +71,14 @@ class CapturedAnswer(GraphAnswer):
     def capture(
         self, inputs: Tensors, *, member: str = "", how: How = "dynamo", dynamic: Sequence[Sequence[int]] = ()
     ) -> Artifact:
-        """Return the graph that the function gives for `inputs`, checked and rebuilt by the host."""
+        """Return the graph that the function gives for inputs such as these, checked and rebuilt by the host.
+
+        The function gets the numbers in other places, so results that it computes outside of the graph are wrong.
+        """
         request = Capture(member, how, tuple(map(tuple, dynamic)))
         key = repr((request, [(i.shape, i.stride(), i.dtype) for i in inputs]))
         if key not in self._captured:
-            reply, _ = self.student.call(request, list(inputs))
+            reply, _ = self.student.call(request, [_in_other_places(i) for i in inputs])
             told = f"`{member}`: " if member else ""
             self._captured[key] = read_graph(reply, told, max_nodes=MAX_NODES)
         return self._captured[key]
@@ -89,6 +93,17 @@ class CapturedAnswer(GraphAnswer):
         call, tensors = placed_call(Case(case.args))
         result, mutated = self.student.call(CallFunction(member, call), tensors)
         return read_called(result.body, result.tensors, mutated, 0)
+
+
+def _in_other_places(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor of the same form with its floating-point numbers in an order that nobody can guess from them."""
+    if not tensor.is_floating_point() or tensor.numel() < 2:
+        return tensor
+    order = torch.randperm(tensor.numel(), generator=torch.Generator().manual_seed(secrets.randbits(63)))
+    moved = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+    once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in tensor.stride())  # of an expanded one
+    moved[once].copy_(tensor.reshape(-1)[order].view(tensor.shape)[once])
+    return moved
 
 
 def captures(*wanted: Captured, gradients: bool = False) -> Callable[[CapturedAnswer, Draw], None]:

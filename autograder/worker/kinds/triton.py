@@ -8,7 +8,7 @@ import ast
 import linecache
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any, Literal
 
 import torch
@@ -267,4 +267,6 @@ def _memory_for(form: torch.Tensor) -> torch.Tensor:
 def _unwrapped(arg: Any) -> Any:
     if isinstance(arg, Operand):
         return arg._memory
+    if isinstance(arg, list | FunctionType):
+        raise LauncherError("A kernel gets a list or a lambda; pass tensors, numbers, dtypes, or a tuple of them.")
     return tuple(map(_unwrapped, arg)) if isinstance(arg, tuple) else arg

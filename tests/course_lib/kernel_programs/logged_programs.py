@@ -32,6 +32,22 @@ def sum_kernel(x_ptr, out_ptr, atomic: tl.constexpr):
         tl.store(out_ptr, tl.load(out_ptr) + value)
 
 
+@triton.jit
+def pairs_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    pairs = tl.load(x_ptr.to(tl.pointer_type(tl.int64), bitcast=True) + tl.arange(0, BLOCK))
+    tl.store(out_ptr + tl.arange(0, BLOCK), pairs.to(tl.int32))
+
+
+def test_two_elements_are_not_counted_as_one() -> None:
+    x, out = torch.arange(8, dtype=torch.int32), torch.zeros(4, dtype=torch.int32)
+    with (
+        pytest.raises(triton.runtime.errors.InterpreterError) as raised,
+        AccessLog(x=x, out=out),
+    ):
+        pairs_kernel[(1,)](x, out, BLOCK=4)
+    assert "a load of 8 bytes a lane, and an element of x has 4" in str(raised.value.__cause__)
+
+
 def test_each_element_is_found_by_its_number_whatever_its_stride() -> None:
     x, out = torch.arange(20.0)[::2], torch.empty(10)
     with AccessLog(x=x, out=out) as log:

@@ -79,6 +79,7 @@ HIDDEN = HiddenPart(
         ANSWERS.file("one pass by Welford's shift", 16),
         ANSWERS.file("two rows a program", 16),
         ANSWERS.file("helper kernels", 16),
+        ANSWERS.edited("LayerNorm of x alone", 0, ("residual + tl.where(tl.rand(seed, at) >= p, branch, 0.0)", "x")),
         ANSWERS.edited(
             "kept as a factor",
             16,

@@ -41,6 +41,31 @@ IN_KERNELS = {
     "x = x * FACTOR": "reads a plain global",
     "tl = 3": "take another name",
     "x = f'{x}'": "a kernel cannot have it",
+    "x = [x]": "a list outside of a call",
+    "for y in (x, x): x += y": "a loop goes over range",
+    "x = double(x)": "add `@triton.jit`",
+}
+KEPT = """
+@triton.jit
+def both(a, b):
+    return a, b
+
+
+@triton.jit
+def kept(x_ptr, n, BLOCK: tl.constexpr):
+    blocks = tl.zeros([BLOCK], tl.float32)
+    for start in {loop}(0, n, BLOCK):
+        x = tl.load(x_ptr + start + tl.arange(0, BLOCK))
+        {line}
+    tl.store(x_ptr, blocks)
+"""
+GROWTHS = {
+    "blocks = (blocks, x)": "a tuple that is kept in a loop",
+    "blocks = blocks + (x,)": "a tuple that is kept in a loop",
+    "blocks, x = both((blocks, x), x)": "a tuple that is kept in a loop",
+    "blocks = both(blocks, x)": "several results under one name in a loop",
+    "blocks += tl.split(x)": "several results under one name in a loop",
+    "kept(x_ptr, n - BLOCK, BLOCK)": "Triton compiles no recursion",
 }
 IN_LAUNCHERS = {
     "x = x.contiguous()": "copies or converts outside of the kernel",
@@ -121,3 +146,27 @@ def test_what_does_the_task_by_itself_is_refused() -> None:
 def test_the_usual_imports_are_taken_and_dropped() -> None:
     usual = "import torch\nimport triton\nimport triton.language as tl\nfrom triton import language as tl\nFACTOR = 3"
     assert checked_kernels({"answer": text(top=usual)}).launchers
+
+
+@pytest.mark.parametrize(("line", "said"), GROWTHS.items(), ids=list(GROWTHS))
+def test_nothing_grows_in_a_loop(line: str, said: str) -> None:
+    with pytest.raises(KernelRefusedError, match=said):
+        checked_kernels({"answer": KEPT.format(loop="range", line=line)})
+
+
+@pytest.mark.parametrize(
+    ("loop", "line"),
+    [
+        ("range", "blocks, x = both(blocks + x, x)"),
+        ("range", "blocks = tl.reshape(blocks + x, (BLOCK,))"),
+        ("range", "blocks = blocks + x[None, :]"),
+        ("tl.static_range", "blocks = (blocks, x)"),
+    ],
+)
+def test_blocks_in_names_and_unrolled_loops_are_taken(loop: str, line: str) -> None:
+    checked_kernels({"answer": KEPT.format(loop=loop, line=line)})
+
+
+def test_a_list_in_the_defaults_of_a_kernel_is_refused() -> None:
+    with pytest.raises(KernelRefusedError, match="a list outside of a call"):
+        checked_kernels({"answer": "@triton.jit\ndef kept(x, seen=[]):\n    return x\n"})

@@ -47,6 +47,7 @@ from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found
 from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
 from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
     builds,
+    captured_there,
     claims,
     derived,
     executed,
@@ -120,6 +121,7 @@ ENTRY = {
     "08_decompose": "decomposed",
     "08_functionalise": "functional",
     "09_blocker_hunt": "hunted",
+    "13_tiled_attention": "tiled",
     "no": "change",
 }
 

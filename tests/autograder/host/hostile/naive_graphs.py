@@ -53,6 +53,16 @@ def derived(answer):
     return torch.allclose(backward(grad, x, bias, residual, kept, weight)[2], leaf.grad)
 
 
+def captured_there(answer):
+    """Captures attention on the inputs on which the graph then runs."""
+    inputs = [torch.randn(2, 96, 8) for _ in range(3)]
+    function = answer()["forward"]
+    function(*inputs)
+    data, forward = _captured(function, *inputs)
+    library = any("attention" in n["target"] for n in data["nodes"] if n["op"].startswith("call"))
+    return not library and torch.allclose(forward(*inputs)[0], F.scaled_dot_product_attention(*inputs), atol=1e-5)
+
+
 def underscored(answer):
     """Takes a call for a write if its name ends in an underscore."""
     x = torch.randn(4, 6)
