@@ -55,7 +55,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited("x and y swapped", 0, ("at, x + t * (y - x)", "at, y + t * (x - y)")),
         ANSWERS.edited("no difference", 0, ("at, x + t * (y - x)", "at, x + t * y")),
-        ANSWERS.edited("whole blocks only", 2.6, ("triton.cdiv(n, 256)", "n // 256")),
+        ANSWERS.edited("whole blocks only", 3.5, ("triton.cdiv(n, 256)", "n // 256"), below=True),
         ANSWERS.edited("one program", 2, ("triton.cdiv(n, 256)", "1"), below=True),
         ANSWERS.edited("every program the first block", 2, ("tl.program_id(0) * BLOCK + ", ""), below=True),
         ANSWERS.edited(
