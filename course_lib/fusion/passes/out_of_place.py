@@ -49,7 +49,7 @@ class OutOfPlace(GraphPass):
             objection = _objection_to_module(call) or _objection_to_memory(call, memories)
             made = None if objection is not None else _functional_result(call)
             if isinstance(made, FakeTensor):
-                _rewrite(gm, call, made)
+                memories.forget_readers(_rewrite(gm, call, made))
                 rewritten += 1
             else:
                 objection = objection or made
@@ -131,6 +131,11 @@ class _Memories:
             found |= near
         return sorted(found)
 
+    def forget_readers(self, node: fx.Node) -> None:
+        """Forget what the readers of a node may return, since they have read another node until now."""
+        for user in node.users:
+            self._known.pop(user, None)
+
     def _given(self, node: fx.Node) -> set[fx.Node]:
         if node not in self._known:
             self._known[node] = _operands_given(node)
@@ -201,8 +206,8 @@ def _functional_result(call: Call) -> FakeTensor | Objection:
     return then
 
 
-def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor) -> None:
-    """Replace this call by the functional call; later readers of the changed tensor read the new one."""
+def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor) -> fx.Node:
+    """Replace this call by the functional call and return it; later readers of the changed tensor read the new one."""
     node, target = call.node, call["input"]
     assert isinstance(target, fx.Node), "the objections have seen a node"
     with node.graph.inserting_before(node):
@@ -218,6 +223,7 @@ def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor) -> None:
     forget(new)
     erase((node,))
     _describe_views(new, target)
+    return new
 
 
 def _describe_views(new: fx.Node, old: fx.Node) -> None:

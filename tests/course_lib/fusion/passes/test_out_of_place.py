@@ -276,6 +276,18 @@ def test_the_fusions_take_what_was_in_place() -> None:
     same(layer, result, INPUTS)
 
 
+def test_a_view_of_what_was_rewritten_is_still_a_view_that_others_read() -> None:
+    def program(x: Tensor, r: Tensor, b: Tensor) -> Tensor:
+        h = x * r
+        h.add_(b)
+        h.view(-1).add_(r.sum())
+        return F.gelu(h)
+
+    result = fuse(program, INPUTS, ("out_of_place",))
+    assert result.num_matches == 1
+    same(program, result, INPUTS)
+
+
 def test_dynamos_graphs_are_read_as_well() -> None:
     graphs: list[tuple[fx.GraphModule, list[object]]] = []
 
