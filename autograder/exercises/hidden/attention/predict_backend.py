@@ -51,7 +51,7 @@ def backend_of(call: Mapping[str, Any]) -> str:
             F.scaled_dot_product_attention(
                 query, key, value, attn_mask=mask, dropout_p=call["dropout"], is_causal=call["causal"]
             )
-        except RuntimeError:
+        except RuntimeError:  # SDPA refuses the call
             return "error"
     return "flash" if FLASH in seen.names else "math"
 
