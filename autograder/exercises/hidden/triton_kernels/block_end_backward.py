@@ -13,6 +13,7 @@ from autograder.exercises.triton_kernels.block_end_backward import (
     inputs,
     sized,
 )
+from autograder.exercises.triton_kernels.block_end_forward import exactly_summed
 from autograder.host.checks.kernel_checks import Demand, holds, inside
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
@@ -41,7 +42,8 @@ def seeds(draw: Draw) -> list[Case]:
 
 def large_means(draw: Draw) -> list[Case]:
     """Return rows whose mean is far from zero, so that the mean of squares minus the squared mean is inexact."""
-    return [Case(inputs(draw, 4, 96, mean=draw.choice((600.0, 900.0))), label="for rows with a large mean")]
+    args = exactly_summed(inputs(draw, 4, 96, mean=draw.choice((600.0, 900.0))))
+    return [Case(args, label="for rows with a large mean")]
 
 
 def _check(name: str, category: str, points: float, cases: Callable[[Draw], list[Case]], *demands: Demand) -> Check:

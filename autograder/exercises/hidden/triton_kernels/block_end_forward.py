@@ -10,6 +10,7 @@ from autograder.exercises.triton_kernels.block_end_forward import (
     SUM,
     TRAFFIC,
     block_end,
+    exactly_summed,
     inputs,
     sized,
 )
@@ -43,7 +44,8 @@ def seeds(draw: Draw) -> list[Case]:
 
 def large_means(draw: Draw) -> list[Case]:
     """Return rows whose mean is far from zero, so that the mean of squares minus the squared mean is inexact."""
-    return [Case(inputs(draw, 4, 96, mean=draw.choice((600.0, 900.0))), label="for rows with a large mean")]
+    args = exactly_summed(inputs(draw, 4, 96, mean=draw.choice((600.0, 900.0))))
+    return [Case(args, label="for rows with a large mean")]
 
 
 def no_rows(draw: Draw) -> list[Case]:
