@@ -25,19 +25,21 @@ def test_every_operator_has_a_line_for_each_pass(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("operator", "rows", "compiled", "eager", "missed"),
+    ("operator", "rows", "direction", "compiled", "eager", "missed"),
     [
-        ("bias_silu", 4096, 1.0, 1.6, 0),
-        ("bias_silu", 4096, 0.9, 1.6, 1),
-        ("bias_silu", 4096, 0.9, 1.4, 2),
-        ("residual_layer_norm", 4096, 1.0, 1.1, 0),
-        ("bias_silu", 128, 0.5, 0.5, 0),
+        ("bias_silu", 4096, "forward", 1.0, 1.6, 0),
+        ("bias_silu", 4096, "forward", 0.9, 1.6, 1),
+        ("bias_silu", 4096, "forward", 0.9, 1.4, 2),
+        ("bias_silu", 4096, "backward", 1.0, 1.4, 0),
+        ("bias_silu", 4096, "backward", 0.9, 1.4, 1),
+        ("residual_layer_norm", 4096, "forward", 1.0, 1.1, 0),
+        ("bias_silu", 128, "forward", 0.5, 0.5, 0),
     ],
 )
 def test_a_target_is_missed_where_the_whole_interval_is_below_it(
-    operator: str, rows: int, compiled: float, eager: float, missed: int
+    operator: str, rows: int, direction: str, compiled: float, eager: float, missed: int
 ) -> None:
-    line = cpu_kernels.Line(operator, rows, "it", compared(compiled), compared(eager))
+    line = cpu_kernels.Line(operator, rows, direction, "it", compared(compiled), compared(eager))
     assert len(list(line.missed())) == missed
     few = dataclasses.replace(line, compiled=compared(compiled, 3), eager=compared(eager, 3))
     assert not list(few.missed())

@@ -13,10 +13,9 @@ from autograder.host.exercise import REFERENCE, Control
 
 FOLDER = Path(__file__).parent / "answers"
 
-NOT_SEEN = {
-    "graph.lint() -> pass": "lint only looks at what was built",
-    "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
-}
+CODE_NOT_SEEN = {"graph_module.recompile() -> pass": "nodes cross to the host, not generated code"}
+"""The edit of a pass that changes its generated code alone."""
+NOT_SEEN = {"graph.lint() -> pass": "lint only looks at what was built", **CODE_NOT_SEEN}
 """Edits of a pass that change nothing of the graph which it returns."""
 NO_OPERATORS = {
     "swapped operands": "it spoils calls of the course's operators, of which there are none",

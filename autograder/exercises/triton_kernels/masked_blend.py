@@ -56,9 +56,9 @@ EXERCISE = Exercise(
         "program has fewer elements than lanes.",
         "An element lies at pointer + number * stride. The mask compares the number of the element with n: the stride "
         "does not change how many elements there are.",
-        "at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), mask=at < n in both loads and in "
-        "the store, and a grid of "
-        "(triton.cdiv(n, BLOCK),). The launcher passes x.stride(0) and y.stride(0).",
+        "One expression counts a program's elements: its `tl.program_id` times `BLOCK`, plus a `tl.arange` of `BLOCK` "
+        "lanes. Compare it with n, and give the result as `mask` to both loads and to the store. The grid is n divided "
+        "by `BLOCK`, rounded up with `triton.cdiv`; the launcher passes the stride of x and of y.",
     ),
     checks=(
         Check("the values of whole blocks", "values", 1.6, holds(of_lengths((1024,), (2048,)), blended, NAMES, RIGHT)),

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from autograder.exercises.custom_operators.refuse_look_alikes import BIAS, OPERATOR, PLAIN, ROWS, WIDTH
-from autograder.exercises.hidden.answer_files import NOT_SEEN, Answers
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.aten_programs import aten_program
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.graph import rewrites
@@ -236,5 +236,4 @@ HIDDEN = HiddenPart(
         Control("accepts everything", ALWAYS.format("True"), 4),
         Control("refuses everything", ALWAYS.format("False"), 0),
     ),
-    equivalent=NOT_SEEN,
 )

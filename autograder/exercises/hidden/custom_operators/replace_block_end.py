@@ -14,7 +14,7 @@ from autograder.exercises.custom_operators.replace_block_end import (
     block_end,
     with_eps,
 )
-from autograder.exercises.hidden.answer_files import NOT_SEEN, Answers
+from autograder.exercises.hidden.answer_files import CODE_NOT_SEEN, Answers
 from autograder.exercises.programs.aten_programs import aten_program
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.graph import rewrites
@@ -190,5 +190,5 @@ HIDDEN = HiddenPart(
         Control("nothing", "def fuse_block_ends(graph_module):\n    return graph_module\n", 0),
     ),
     right_here={"swapped operands": "a sum has two orders, and the operator adds its first two arguments"},
-    equivalent=NOT_SEEN,
+    equivalent=CODE_NOT_SEEN,
 )

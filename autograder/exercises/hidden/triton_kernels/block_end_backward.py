@@ -64,7 +64,6 @@ HIDDEN = HiddenPart(
             "loads and stores",
             1.2,
             holds(sized((3, 129), (17, 20), p=(0.0, 0.1)), gradients, NAMES, *TRAFFIC),
-            speed=True,
         ),
     ),
     controls=(

@@ -73,7 +73,6 @@ HIDDEN = HiddenPart(
             "loads and stores",
             1.8,
             holds(sized((3, 129), (17, 20), p=(0.0, 0.1)), block_end, NAMES, *TRAFFIC),
-            speed=True,
         ),
     ),
     controls=(
