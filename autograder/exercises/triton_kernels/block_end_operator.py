@@ -59,7 +59,7 @@ def formed(cases: Callable[[Draw], Iterator[Case]]) -> Run:
 
     def run(answer: CallableAnswer, draw: Draw) -> None:
         for case in cases(draw):
-            found = [tuple(form.tolist()) for form in answer.function(FORMS).call(case).outputs]
+            found = [tuple(form.flatten().tolist()) for form in answer.function(FORMS).call(case).outputs]
             rows, columns = case.args[0].shape
             wanted = (rows, columns, max(1, columns), 1)
             if len(found) != len(NAMES):

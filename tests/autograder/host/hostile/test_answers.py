@@ -83,7 +83,9 @@ def part_of(exercise: Exercise, name: str) -> Exercise:
 @pytest.mark.parametrize(("attack", "level"), TRIALS, ids=[f"{a.name} at {level}" for a, level in TRIALS])
 def test_an_attack_earns_no_more_than_its_honest_part(attack: Attack, level: int | str) -> None:
     wall_s = ENDLESS_WALL_S if attack.outcome == "hangs" else HONEST_WALL_S if attack.most else WALL_S
-    exercise = part_of(replace(find(attack.exercise, hidden=True), wall_s=wall_s), attack.name)
+    exercise = replace(find(attack.exercise, hidden=True), wall_s=wall_s)
+    if not attack.most:  # one that does a part of the task is stopped by a single check, perhaps the last one
+        exercise = part_of(exercise, attack.name)
     sandbox = opened(level)
     started = time.monotonic()
 

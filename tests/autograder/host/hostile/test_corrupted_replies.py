@@ -2,8 +2,8 @@
 
 import copy
 import random
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import pytest
 import torch
@@ -16,17 +16,27 @@ from autograder.host.exercise import REFERENCE, CheckFailedError, Exercise, Kind
 from autograder.host.grading import graded_parts
 from autograder.host.kinds.callable import CallableAnswer
 from autograder.host.kinds.table import KINDS
-from autograder.host.session import AnswerFailedError
+from autograder.host.sandbox import open_sandbox
+from autograder.host.session import AnswerFailedError, Session, result_of
 from autograder.host.shared_inputs import to_raw
-from autograder.protocol import Handlers, Message, ProtocolError, RawTensor
-from autograder.protocol.requests.loads import LoadAnswer, Part
-from tests.autograder.host.in_process import InProcess, handlers_of
+from autograder.protocol import Message, ProtocolError, RawTensor, Request, Result
+from autograder.protocol.requests.loads import Load, LoadAnswer, Part
+from tests.autograder.host.in_process import InProcess, crossed, handlers_of
 from tests.drawn import some
 
+R = TypeVar("R")
 EXPECTED = (CheckFailedError, AnswerFailedError, MalformedAnswerError, ProtocolError)
 TRIES = 12  # of each check
-SLOW = {Kind.ARCHIVE: 2, Kind.CAPTURED: 1, Kind.COUNTEREXAMPLE: 4, Kind.GRAPH: 3, Kind.MODULE: 1, Kind.SCHEDULE: 1}
-"""Fewer where the honest part of a try, which compiles or trains, takes longer."""
+SLOW = {
+    Kind.ARCHIVE: 2,
+    Kind.CAPTURED: 1,
+    Kind.COUNTEREXAMPLE: 4,
+    Kind.GRAPH: 3,
+    Kind.MODULE: 1,
+    Kind.SCHEDULE: 1,
+    Kind.TRITON: 4,
+}
+"""Fewer where the honest part of a try, which compiles, trains or interprets kernels, takes longer."""
 LOWERING = "09"  # in whose checks the host has Inductor lower programs
 SEARCHING = {"08_partition": 4}  # in whose checks the host tries all cuts of a graph
 TENSORS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -55,11 +65,27 @@ VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def loaded(exercise: Exercise) -> Handlers:
-    """The reference solution, which is ours, as a worker would load it."""
+def load_of(exercise: Exercise) -> LoadAnswer:
+    """The reference solution, which is ours."""
     text = next(c.answer for c in controls(exercise.id) if c.name == REFERENCE)
     parts = tuple(Part(name, cell) for name, cell in graded_parts(exercise, {exercise.id: text}).items())
-    return handlers_of(LoadAnswer(exercise.kind.value, exercise.entry_point, parts))
+    return LoadAnswer(exercise.kind.value, exercise.entry_point, parts)
+
+
+class KernelWorker:
+    """A real worker for kernels, as Triton's interpreter changes its process; replies are corrupted on their way."""
+
+    def __init__(self) -> None:
+        self.corrupt: Callable[[Message], Message] = lambda message: message
+        self._session = Session(open_sandbox(), None)
+        self.close = self._session.close
+
+    def reload(self, load: Load, tensors: Sequence[RawTensor]) -> None:
+        self._session.reload(load, tensors)
+
+    def call_with(self, request: Request[R], tensors: Sequence[RawTensor]) -> Result[R]:
+        honest = self._session.call_with(request, tensors)
+        return result_of(request, self.corrupt(crossed(honest.body, honest.tensors)))
 
 
 def corrupted_tensor(raw: RawTensor, chance: random.Random) -> RawTensor:
@@ -105,17 +131,30 @@ def corruption(chance: random.Random, *, after: int) -> Callable[[Message], Mess
     return corrupt
 
 
+@pytest.fixture(scope="module")
+def kernel_worker() -> Iterator[KernelWorker]:
+    worker = KernelWorker()
+    yield worker
+    worker.close()
+
+
 @pytest.mark.parametrize("exercise_id", some(all_exercises(), 6, name="exercises"))
-def test_a_corrupted_reply_is_a_wrong_answer_and_never_a_fault_of_ours(exercise_id: str) -> None:
+def test_a_corrupted_reply_is_a_wrong_answer_and_never_a_fault_of_ours(
+    exercise_id: str, kernel_worker: KernelWorker
+) -> None:
     exercise = find(exercise_id, hidden=True)
-    honest = loaded(exercise)
+    load = load_of(exercise)
+    honest = handlers_of(load) if exercise.kind is not Kind.TRITON else {}
     at_most = 1 if exercise.assignment == LOWERING else SEARCHING.get(exercise_id, TRIES)
     tries = min(SLOW.get(exercise.kind, TRIES), at_most)
     failed = 0
     for number in range(tries * len(exercise.checks)):
         check, chance = exercise.checks[number % len(exercise.checks)], random.Random(number)
-        student: Any = InProcess(honest, corruption(chance, after=chance.randrange(3)))
+        corrupt = corruption(chance, after=chance.randrange(3))
+        student: Any = InProcess(honest, corrupt)
         clean: Any = InProcess()
+        if exercise.kind is Kind.TRITON:
+            student.load, clean, clean.corrupt = load, kernel_worker, corrupt
         answer = KINDS[exercise.kind](student, clean)
         try:
             check.run(answer, Draw(number, exercise_id, check.name))
@@ -127,5 +166,5 @@ def test_a_corrupted_reply_is_a_wrong_answer_and_never_a_fault_of_ours(exercise_
 def test_an_uncorrupted_reply_passes_every_check() -> None:
     exercise = find("01_scaled_dot_product", hidden=True)
     for check in exercise.checks:
-        student: Any = InProcess(loaded(exercise))
+        student: Any = InProcess(handlers_of(load_of(exercise)))
         check.run(CallableAnswer(student), Draw(1, check.name))
