@@ -14,7 +14,7 @@ from autograder.exercises.triton_kernels.block_end_forward import (
     inputs,
     sized,
 )
-from autograder.host.checks.kernel_checks import holds, inside
+from autograder.host.checks.kernel_checks import Demand, holds, inside
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.callable import Case
@@ -53,8 +53,8 @@ def no_rows(draw: Draw) -> list[Case]:
     return [Case(inputs(draw, rows, 24), label=f"for a matrix of {rows} × 24") for rows in (1, 0)]
 
 
-def _check(name: str, category: str, points: float, cases: Callable[[Draw], list[Case]], *demands: object) -> Check:
-    return Check(name, category, points, holds(cases, block_end, NAMES, *demands))  # type: ignore[arg-type]  # demands
+def _check(name: str, category: str, points: float, cases: Callable[[Draw], list[Case]], *demands: Demand) -> Check:
+    return Check(name, category, points, holds(cases, block_end, NAMES, *demands))
 
 
 ANSWERS = Answers(__name__)
@@ -68,11 +68,12 @@ HIDDEN = HiddenPart(
         _check("accesses of views with strides", "strides", 0.5, views, inside, NEAR),
         _check("other seeds", "dropout", 1.0, seeds, SUM),
         _check("rows with a large mean", "precision", 0.8, large_means, NORMED),
-        Check(
+        _check(
             "loads and stores in other shapes",
             "loads and stores",
             1.8,
-            holds(sized((3, 129), (17, 20), p=(0.0, 0.1)), block_end, NAMES, *TRAFFIC),
+            sized((3, 129), (17, 20), p=(0.0, 0.1)),
+            *TRAFFIC,
         ),
     ),
     controls=(
