@@ -10,8 +10,6 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch._inductor import config
-from torch._inductor.custom_graph_pass import CustomGraphPass
 
 HOOKS: tuple[str, ...] = (
     "pre_grad_custom_pass",
@@ -27,21 +25,21 @@ class _ReachedTheLastHookError(Exception):
     """Stop the compilation before code generation."""
 
 
-class _Copying(CustomGraphPass):
-    """Keep a copy of the graph; raise an error behind the last hook."""
+def _copying(hook: str, found: dict[str, fx.GraphModule]) -> object:
+    """Return a pass that keeps a copy of the graph; behind the last hook it raises an error."""
+    from torch._inductor.custom_graph_pass import CustomGraphPass  # here, since importing Inductor takes seconds
 
-    def __init__(self, hook: str, found: dict[str, fx.GraphModule]) -> None:
-        self.hook, self.found = hook, found
+    class Copying(CustomGraphPass):
+        def __call__(self, graph: fx.Graph) -> None:
+            assert graph.owning_module is not None, "Inductor's graphs have a module"
+            found[hook] = fx.GraphModule(graph.owning_module, copy.deepcopy(graph))
+            if hook == HOOKS[-1]:
+                raise _ReachedTheLastHookError
 
-    def __call__(self, graph: fx.Graph) -> None:
-        assert graph.owning_module is not None, "Inductor's graphs have a module"
-        self.found[self.hook] = fx.GraphModule(graph.owning_module, copy.deepcopy(graph))
-        if self.hook == HOOKS[-1]:
-            raise _ReachedTheLastHookError
+        def uuid(self) -> str:
+            return uuid.uuid4().hex  # another one each time, so that nothing comes from a cache
 
-    def uuid(self) -> str:
-        """Return another name each time, so that nothing comes from a cache."""
-        return uuid.uuid4().hex
+    return Copying()
 
 
 def graphs_at_hooks(function: Callable[..., Any], inputs: Sequence[torch.Tensor]) -> dict[str, fx.GraphModule]:
@@ -55,10 +53,12 @@ def graphs_at_hooks(function: Callable[..., Any], inputs: Sequence[torch.Tensor]
 
     The function is compiled for evaluation, since the stop comes before there is a backward graph.
     """
+    from torch._inductor import config
+
     found: dict[str, fx.GraphModule] = {}
     torch._dynamo.reset()
     try:
-        with torch.no_grad(), config.patch({hook: _Copying(hook, found) for hook in HOOKS}):
+        with torch.no_grad(), config.patch({hook: _copying(hook, found) for hook in HOOKS}):
             torch.compile(function, fullgraph=True)(*inputs)
     except Exception:  # torch.compile wraps ours in an error of its own
         if HOOKS[-1] not in found:

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch._inductor.decomposition import select_decomp_table
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp
@@ -26,6 +25,8 @@ def decomposed(function: Callable[..., Any], inputs: Sequence[torch.Tensor]) -> 
     Nothing is computed: `inputs` give only shapes, strides and dtypes. Each node has a fake tensor in `meta["val"]`,
     which is a tensor without memory.
     """
+    from torch._inductor.decomposition import select_decomp_table  # here, since importing Inductor takes seconds
+
     with torch.no_grad():
         made = make_fx(lambda *given: function(*given), select_decomp_table(), tracing_mode="fake")(*inputs)
     made.graph.eliminate_dead_code()
