@@ -162,6 +162,7 @@ import torch
 from matplotlib import pyplot as plt
 from torch import fx
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.infra.pass_manager import PassManager, pass_result_wrapper
 from torch.fx.passes.operator_support import OperatorSupport
 from torch.fx.passes.utils.fuser_utils import fuse_by_partitions
 from torch.nn import functional as F

@@ -110,3 +110,36 @@ def _cyclic(rows, parts):
     while ready := {each for each in left if not any(b == each and a in left for a, b in edges)}:
         left -= ready
     return bool(left)
+
+
+BAD = "10_find_the_bad_passes"
+STEPS = [
+    ("Return {'verify': names}", "return 3"),
+    ("a list of names", "return {'bad': question['passes'][0]}"),
+    ("a pass twice", "return {'verify': question['passes'][:1] * 2}"),
+    ("which is not in `passes`", "return {'verify': ['optimize']}"),
+    ("again: the result stands in `seen`", "return {'verify': question['passes']}"),
+    ("some of them have to be named", "return {'bad': []}"),
+    ("name as few passes as possible", "return {'bad': question['passes']}"),
+]
+
+
+@pytest.mark.parametrize(("words", "line"), STEPS, ids=[words for words, _ in STEPS])
+def test_a_wrong_step_of_a_search_is_told_what_is_wrong(words, line):
+    record = judged(BAD, f"def next_step(question):\n    {line}\n", only=("one bad pass",))
+
+    assert record.points == 0
+    assert words in record.checks[0].message
+
+
+def test_a_search_that_forgets_what_it_found_is_told_that_passes_are_wrong_together():
+    text = said(BAD, ("while not seen", "while not bad and (not seen"), ("bad), True):", "bad), True)):"))
+
+    assert "wrong only where another pass runs" in text
+
+
+def test_a_search_one_by_one_is_told_how_many_verifications_are_enough():
+    told = messages(judged(BAD, known_answer(BAD, "one by one")))
+
+    assert list(told) == ["few verifications", "few verifications of many passes"]
+    assert all("should halve" in text for text in told.values())

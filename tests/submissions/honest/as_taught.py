@@ -35,6 +35,7 @@ Gets full marks: each answer cell is that of the notebook with solutions, in the
 # %% solution 07_remove_breaks = 12
 # %% solution 07_tame_recompiles = 10
 
+# %% solution 10_find_the_bad_passes = 8
 # %% solution 10_minimal_backend = 8
 # %% solution 10_partition_without_cycles = 18
 # %% solution 10_support_predicate = 8

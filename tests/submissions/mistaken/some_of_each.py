@@ -68,6 +68,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% unanswered 09_blocker_hunt
 # %% mistake 09_config_experiment = 0: the demonstration
 
+# %% mistake 10_find_the_bad_passes = 5.4: one by one
 # %% solution 10_minimal_backend = 8
 # %% mistake 10_support_predicate = 7.2: the result is not looked at
 # %% mistake 10_partition_without_cycles = 14.6: as early as possible
