@@ -1,0 +1,154 @@
+"""Hidden checks and controls of exercise 10.5."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from autograder.exercises.backends.fuse_where_it_pays import (
+    MIXED,
+    REPEATED,
+    SPILLED,
+    Kernels,
+    digest,
+    drawn,
+    of_each,
+    require_near_best,
+    require_time,
+)
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.programs.timed_rows import Program, kernel_work, time_ns
+from autograder.host.exercise import Check, Control, HiddenPart
+
+Work = Mapping[tuple[int, int], Mapping[str, float]]
+"""What a kernel does, for each run of rows from the first number up to the second."""
+
+
+def works_of(program: Program) -> Work:
+    """Return the work of every run of rows."""
+    count = len(program["rows"])
+    return {(first, last): kernel_work(program, first, last) for last in range(1, count + 1) for first in range(last)}
+
+
+def best_kernels(program: Program, works: Work) -> Kernels:
+    """Return the kernels of least total time, of all divisions into runs of rows."""
+    names = [row["name"] for row in program["rows"]]
+    best: list[tuple[float, list[int]]] = [(0.0, [])]
+    for last in range(1, len(names) + 1):
+        plans = [(best[n][0] + time_ns(program, works[n, last]), [*best[n][1], n]) for n in range(last)]
+        best.append(min(plans))
+    cuts = [*best[-1][1], len(names)]
+    return [names[cuts[n] : cuts[n + 1]] for n in range(len(cuts) - 1)]
+
+
+def _all(program: Program, works: Work) -> Kernels:
+    return [[row["name"] for row in program["rows"]]]
+
+
+def _none(program: Program, works: Work) -> Kernels:
+    return [[row["name"]] for row in program["rows"]]
+
+
+def _no_spills(program: Program, works: Work) -> Kernels:
+    return best_kernels(program, {run: {**work, "scratch": 0.0} for run, work in works.items()})
+
+
+def _worked_once(program: Program, works: Work) -> Kernels:
+    own = {(a, b): sum(program["sizes"][row["name"]] for row in program["rows"][a:b]) for a, b in works}
+    return best_kernels(program, {run: {**work, "operation": own[run]} for run, work in works.items()})
+
+
+MISTAKES: dict[str, tuple[Callable[[Program, Work], Kernels], str]] = {
+    "all": (
+        _all,
+        "All rows were fused. That repeats small rows for every element of a large one, and spills what finds no "
+        "register.",
+    ),
+    "none": (_none, "No rows were fused: each value is stored and loaded again, and each row is a launch."),
+    "no spills": (
+        _no_spills,
+        "These kernels were best if there were enough registers. Count what is spilled and reloaded.",
+    ),
+    "worked once": (
+        _worked_once,
+        "These kernels were best if a small row ran for its own elements only. In a kernel with a large value it is "
+        "repeated for each of its elements.",
+    ),
+}
+
+
+def facts_of(program: Program) -> dict[str, Any]:
+    """Return the least time, what each mistake takes beside it, and the sentences about mistakes."""
+    works = works_of(program)
+
+    def total(kernels: Kernels) -> float:
+        ends = list(itertools.accumulate(map(len, kernels), initial=0))
+        return sum(time_ns(program, works[run]) for run in itertools.pairwise(ends))
+
+    best = total(best_kernels(program, works))
+    wrong = {name: find(program, works) for name, (find, _) in MISTAKES.items()}
+    return {
+        "best": best,
+        "losses": {name: total(kernels) / best for name, kernels in wrong.items()},
+        "wrong": {digest(kernels): MISTAKES[name][1] for name, kernels in reversed(wrong.items())},
+    }
+
+
+ANSWERS = Answers(__name__)
+
+PLAN = """
+def divide(question):
+    names = [row['name'] for row in question['rows']]
+    return {{'kernels': {}, 'time': question['prices']['launch']}}
+"""
+SLIPS: tuple[Any, ...] = (
+    ("bytes are elements", 8, True, ("prices['byte'] * 4 *", "prices['byte'] *")),
+    ("no launches", 8, True, ("prices['launch'] + moving", "moving")),
+    ("no spills", 7, True, (" + prices['scratch'] * scratch", "")),
+    ("no operations", 6, True, ("prices['operation'] * len(inside) + ", "")),
+    (
+        "a small row works once",
+        6.5,
+        True,
+        ("len(inside) +", "sum((sizes[name] for name in made)) / max((sizes[name] for name in made)) +"),
+    ),
+    ("outputs are not stored", 8, True, (" | set(question['outputs'])", "")),
+    ("all values are stored", 9, True, ("made & later", "made")),
+    ("spills without reloads", 9.7, True, ("scratch + (name in spilled and name not in held)", "scratch")),
+    ("one register more", 8, True, ("== question['registers']", "== question['registers'] + 1")),
+    ("the dearest kernels", 2, True, ("best.append(min(", "best.append(max(")),
+    ("the time of one launch", 6.8, False, ("'time': time", "'time': prices['launch']")),
+)
+"""Likely slips: name, marks, whether it gets less, and edits of the reference."""
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check(
+            "ten programs near the least time",
+            "kernels",
+            2.4,
+            of_each(require_near_best, *[drawn(MIXED, "all", "none")] * 10),
+        ),
+        Check(
+            "small rows that would be repeated",
+            "repeated work",
+            1.2,
+            of_each(require_near_best, *[drawn(REPEATED, "all", "worked once")] * 4),
+        ),
+        Check(
+            "values without a register",
+            "spills",
+            1.2,
+            of_each(require_near_best, *[drawn(SPILLED, "all", "no spills")] * 4),
+        ),
+        Check("the time of many kernels", "time", 1.2, of_each(require_time, *[drawn(MIXED, "none")] * 6)),
+    ),
+    controls=(
+        ANSWERS.reference(10),
+        *ANSWERS.styles(10),
+        *(ANSWERS.edited(name, marks, *edits, below=below) for name, marks, below, *edits in SLIPS),
+        Control("all in one", PLAN.format("[names]"), 0),
+        Control("each row alone", PLAN.format("[[name] for name in names]"), 0),
+        Control("pairs", PLAN.format("[names[n : n + 2] for n in range(0, len(names), 2)]"), 0.5, below=True),
+        Control("sets of names", PLAN.format("set(names)"), 0),
+    ),
+)
