@@ -149,30 +149,33 @@ class _Function:
     def check(self) -> None:
         """Raise `KernelRefusedError` for the first thing in the function that is not in the language."""
         function = self.function
-        roots = [*function.body, function.args, *([function.returns] if function.returns else [])]
-        nodes = [node for root in roots for node in ast.walk(root)]
+        outside = [function.args, *([function.returns] if function.returns else [])]
+        head, body = ([node for root in roots for node in ast.walk(root)] for roots in (outside, function.body))
+        nodes = [*head, *body]
         lambdas = [node for node in nodes if isinstance(node, ast.Lambda)]
         local = set(self._bound(nodes, lambdas))
-        scopes = {id(inner): {a.arg for a in each.args.args} for each in lambdas for inner in ast.walk(each)}
+        of_lambdas = _parameters_of(lambdas)
         bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+        at_module = {id(node) for node in head}  # defaults and annotations see no local name, not even in a lambda
         for node in nodes:
             self._require_known(node)
             if isinstance(node, ast.Attribute):
                 self._require_attribute(node)
-            elif isinstance(node, ast.Name):
-                self._require_name(node, local | scopes.get(id(node), set()), is_base=id(node) in bases)
+            elif isinstance(node, ast.Name) and node.id not in of_lambdas.get(id(node), ()):
+                self._require_name(node, () if id(node) in at_module else local, is_base=id(node) in bases)
 
     def _bound(self, nodes: list[ast.AST], lambdas: list[ast.Lambda]) -> Iterator[str]:
         inside = {id(arg) for each in lambdas for arg in ast.walk(each.args)}
         for node in nodes:
             name = ""
-            if isinstance(node, ast.arg) and id(node) not in inside:
+            if isinstance(node, ast.arg):
                 name = node.arg
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 name = node.id
             if name:
                 _refuse_name(name, node)
-                yield name
+                if id(node) not in inside:
+                    yield name
 
     def _require_known(self, node: ast.AST) -> None:
         allowed = (*STATEMENTS, *EXPRESSIONS, *(() if self.kernel else OF_LAUNCHERS))
@@ -195,12 +198,6 @@ class _Function:
                 f"{self._at(node)} assigns to `{_short(node)}`: a kernel writes with `tl.store`, to names "
                 "only otherwise."
             )
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and "\ndef " in node.value.replace("\n ", "\n")
-        ):
-            raise KernelRefusedError(f"{self._at(node)} a text with the line `def`, which Triton takes for a function.")
 
     def _require_name(self, node: ast.Name, local: Collection[str], *, is_base: bool) -> None:
         name = node.id
@@ -245,6 +242,15 @@ class _Function:
     def _at(self, node: ast.AST) -> str:
         line = getattr(node, "lineno", self.function.lineno)
         return f"`{self.function.name}`, line {line}, uses"
+
+
+def _parameters_of(lambdas: list[ast.Lambda]) -> dict[int, set[str]]:
+    """Return the parameters that each node in the body of a lambda sees; defaults lie outside of it."""
+    seen: dict[int, set[str]] = {}
+    for each in lambdas:
+        for inner in ast.walk(each.body):
+            seen.setdefault(id(inner), set()).update(arg.arg for arg in each.args.args)
+    return seen
 
 
 _REMEDIES: dict[type[ast.AST], str] = {

@@ -11,8 +11,8 @@ from autograder.host.kinds.callable import Case
 def views(draw: Draw) -> list[Case]:
     """Return vectors whose elements are not neighbours: every second and third element, and one column of a matrix."""
     n = draw.choice((130, 257))
-    apart = Case((draw.normal(2 * n)[::2], draw.normal(3 * n)[::3], 0.25), label="with views of strides 2 and 3")
-    column = Case((draw.normal(n, 5)[:, 2], draw.normal(n), 0.75), label="with a column of a matrix as x")
+    apart = Case((draw.normal(2 * n)[::2], draw.normal(3 * n)[::3], 0.3), label="with views of strides 2 and 3")
+    column = Case((draw.normal(n, 5)[:, 2], draw.normal(n), 0.7), label="with a column of a matrix as x")
     return [apart, column]
 
 

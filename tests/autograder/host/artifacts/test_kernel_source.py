@@ -105,7 +105,15 @@ def test_ordinary_kernels_are_taken(line: str) -> None:
     assert checked.launchers == {"double": ("x", "factor")}
 
 
-@pytest.mark.parametrize("line", ["assert x.ndim == 1, f'{x.shape}'", "out = x.new_empty(3)", "n = min(x.shape[0], 3)"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "assert x.ndim == 1, f'{x.shape}'",
+        "out = x.new_empty(3)",
+        "n = min(x.shape[0], 3)",
+        "n = (lambda a, b=factor: lambda c: a + b + c)(1)(2)",
+    ],
+)
 def test_ordinary_launchers_are_taken(line: str) -> None:
     assert checked_kernels({"answer": text(in_launcher=line)}).parts
 
@@ -131,6 +139,11 @@ def test_a_launcher_reaches_nothing_but_shapes_and_launches(line: str, said: str
         ("def f(x) -> eval('1'): pass", "`eval`"),
         ("def f(x=exec('1')): pass", "`exec`"),
         ("def f(*x): pass", "each parameter by its name"),
+        ("def f(np, x=np): pass", "`np`, which"),
+        ("def f(np, x: np = 1): pass", "`np`, which"),
+        ("def f(np, x=lambda: np): pass", "`np`, which"),
+        ("def f(x):\n    return (lambda np=np: np)()", "`np`, which"),
+        ("def f(x):\n    return lambda tl: tl.load", "take another name"),
         ("+".join(["1"] * 900), "nests deeper"),
     ],
 )
