@@ -33,7 +33,7 @@ EXPRESSIONS = (
     ast.Name, ast.List, ast.Tuple, ast.Slice, ast.keyword, ast.arguments, ast.arg, ast.expr_context, ast.operator,
     ast.unaryop, ast.boolop, ast.cmpop, ast.FunctionDef,
 )  # fmt: skip
-OF_LAUNCHERS = (ast.Lambda, ast.JoinedStr, ast.FormattedValue)
+OF_LAUNCHERS = (ast.Lambda, ast.JoinedStr, ast.FormattedValue, ast.Starred)
 IMPORTS = frozenset(
     ("import torch", "import triton", "import triton.language as tl", "from triton import language as tl")
 )
@@ -100,6 +100,11 @@ def _defined(statement: ast.stmt) -> dict[str, bool]:
             return names
     elif isinstance(statement, ast.Pass) or _is_text(statement):
         return {}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        raise KernelRefusedError(
+            f"Line {statement.lineno} of the answer's cell has `{_short(statement)}`. Remove it: `tl`, `triton` and "
+            "`torch` are there, and nothing else is, so write `torch.Tensor`, `triton.cdiv`."
+        )
     raise KernelRefusedError(
         f"Line {statement.lineno} of the answer's cell is graded as a kernel's text, and "
         f"`{_short(statement)}` is neither "
@@ -128,13 +133,21 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _is_kernel(function: ast.FunctionDef) -> bool:
-    if function.decorator_list and [ast.dump(each) for each in function.decorator_list] != [IS_JIT]:
+    if len(function.decorator_list) > 1 or not all(map(_is_jit, function.decorator_list)):
         raise KernelRefusedError(
             f"`{function.name}` has the decorator `@{ast.unparse(function.decorator_list[0])[:60]}`; "
-            "only `@triton.jit` "
-            "is run here, without autotuning and heuristics."
+            "only `@triton.jit` is run here, without autotuning and heuristics. Choose the block in the launcher."
         )
     return bool(function.decorator_list)
+
+
+def _is_jit(decorator: ast.expr) -> bool:
+    """Tell whether it is `triton.jit`, bare or with options, which say how a compiler works and change no result."""
+    if not isinstance(decorator, ast.Call):
+        return ast.dump(decorator) == IS_JIT
+    plain = (ast.Constant, ast.List, ast.Tuple, ast.Load)
+    values = [inner for option in decorator.keywords for inner in ast.walk(option.value)]
+    return ast.dump(decorator.func) == IS_JIT and not decorator.args and all(isinstance(v, plain) for v in values)
 
 
 @dataclass(frozen=True)
@@ -183,7 +196,7 @@ class _Function:
             what = "a kernel" if self.kernel else "a launcher"
             raise KernelRefusedError(
                 f"{self._at(node)} `{_short(node)}`: {what} cannot have it here. "
-                f"{_REMEDIES.get(type(node), '')}".rstrip()
+                f"{(_REMEDIES if self.kernel else _REMEDIES | _OF_LAUNCHERS).get(type(node), '')}".rstrip()
             )
         if isinstance(node, ast.keyword) and node.arg is None:
             raise KernelRefusedError(f"{self._at(node)} `**`: write each argument by its name.")
@@ -262,6 +275,8 @@ _REMEDIES: dict[type[ast.AST], str] = {
     ast.Import: "Remove it; `tl`, `triton` and `torch` are there.",
     ast.Starred: "Write each argument by itself.",
 }
+
+_OF_LAUNCHERS: dict[type[ast.AST], str] = {ast.FunctionDef: "Write a grid as `lambda meta: (...,)`."}
 
 
 def _refuse_name(name: str, node: ast.AST) -> None:

@@ -44,7 +44,8 @@ OF_TENSORS = _words(
 """Attributes of a tensor in a launcher."""
 OF_TORCH = _words(
     """
-    Tensor bfloat16 bool empty empty_like float16 float32 float64 int16 int32 int64 int8 uint8 zeros zeros_like
+    Tensor bfloat16 bool contiguous_format empty empty_like float16 float32 float64 int16 int32 int64 int8
+    preserve_format uint8 zeros zeros_like
     """
 )
 """What `torch.` may stand before, in a launcher."""

@@ -46,7 +46,7 @@ def load_kernels(request: LoadKernels, _: Tensors) -> Handlers:
 
 
 def _interpreted(text: str) -> ast.Module:
-    """Return the tree that the host has checked, whose kernels make a block of what they give a name.
+    """Return the tree that the host has checked, whose kernels have no options and make a block of what they name.
 
     By itself the interpreter does this to lines of the text that it looks for, and these may lie in a comment.
     """
@@ -54,6 +54,7 @@ def _interpreted(text: str) -> ast.Module:
     tree.body = [each for each in tree.body if not isinstance(each, ast.Import | ast.ImportFrom)]
     for kernel in tree.body:
         if isinstance(kernel, ast.FunctionDef) and kernel.decorator_list:
+            kernel.decorator_list = [ast.parse("triton.jit", mode="eval").body]
             for node in ast.walk(kernel):
                 if isinstance(node, ast.Assign):
                     node.value = ast.Call(ast.Name(MAKES_BLOCK, ast.Load()), [node.value], [])
@@ -131,7 +132,7 @@ def _torch() -> SimpleNamespace:
         zeros_like=lambda like, **options: KernelCall.current.make(
             torch.empty_like(like._memory, **_on_meta(options)), zero=True
         ),
-        **{name: getattr(torch, name) for name in DTYPES},
+        **{name: getattr(torch, name) for name in (*DTYPES, "contiguous_format", "preserve_format")},
     )
 
 
