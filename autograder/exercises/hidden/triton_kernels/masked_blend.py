@@ -37,6 +37,8 @@ HIDDEN = HiddenPart(
         ANSWERS.file("pointers that move", 6),
         ANSWERS.file("block pointers", 6),
         ANSWERS.file("a grid of two axes", 6),
+        ANSWERS.file("typed and documented", 6),
+        ANSWERS.file("options for the compiler", 6),
         ANSWERS.edited("another block", 6, ("cdiv(n, 256)", "cdiv(n, 64)"), ("BLOCK=256", "BLOCK=64")),
         ANSWERS.edited("weights of both", 6, ("at, x + t * (y - x)", "at, x * (1.0 - t) + y * t")),
         ANSWERS.edited("a mask by where", 6, ("inside = at < n", "inside = tl.where(at < n, True, False)")),
