@@ -85,7 +85,7 @@ def _namespace() -> dict[str, Any]:
 def _kernels(interpreter: Any) -> type:
     """Return the class of kernels that the calls of launchers run."""
 
-    class Kernel(interpreter.InterpretedFunction):  # type: ignore[name-defined]  # a class of an untyped library
+    class Kernel(interpreter.InterpretedFunction):
         def rewrite(self) -> Any:
             return self.fn  # as `_interpreted` made it
 
