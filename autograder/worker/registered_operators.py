@@ -30,11 +30,32 @@ def operator(name: str) -> Callable[..., Any]:
             f'`@torch.library.custom_op("{qualified}", mutates_args=())` above its function.'
         )
     if any(_is_composite(qualified, overload) for overload in found.overloads()):
-        raise NoOperatorError(
-            f'"{qualified}" is registered as a composite of other operators, and PyTorch derives those. A launch of a '
-            "kernel has no derivative: register the operator with one of its own."
-        )
-    return _forms(found) if name.startswith(FORMS) else found
+        raise _composite(qualified)
+
+    def call(*args: Any, **options: Any) -> Any:
+        outputs = found(*args, **options)
+        several = outputs if isinstance(outputs, tuple | list) else (outputs,)
+        if not all(_is_one_step(output, [*args, *options.values()]) for output in several):
+            raise _composite(qualified)
+        return outputs
+
+    return _forms(found) if name.startswith(FORMS) else call
+
+
+def _composite(qualified: str) -> NoOperatorError:
+    return NoOperatorError(
+        f'"{qualified}" is registered as a composite of other operators, and PyTorch derives those. A launch of a '
+        "kernel has no derivative: register the operator with one of its own."
+    )
+
+
+def _is_one_step(output: object, inputs: list[object]) -> bool:
+    """Tell whether the derivative goes from an output to the inputs in one step, as that of one operator does."""
+    if not isinstance(output, torch.Tensor) or output.grad_fn is None:
+        return True
+    steps = [step for step, _ in output.grad_fn.next_functions if step is not None]
+    given = [each for each in inputs if isinstance(each, torch.Tensor)]
+    return all(any(getattr(s, "variable", None) is g or s is g.grad_fn for g in given) for s in steps)
 
 
 def _is_composite(qualified: str, overload: str) -> bool:

@@ -34,6 +34,23 @@ def test_a_composite_of_other_operators_is_refused_since_its_derivative_is_their
         operator("torch.ops.aten.layer_norm")
 
 
+def test_an_operator_whose_derivative_has_several_steps_is_refused() -> None:
+    with torch.library._scoped_library("lesson98", "DEF") as library:
+        library.define("scaled(Tensor x) -> Tensor")
+        library.impl("scaled", lambda x: 3 * x + 1, "CompositeExplicitAutograd")
+        library.impl("scaled", lambda x: 3 * x + 1, "Autograd")
+        scaled = operator("torch.ops.lesson98.scaled")
+        assert scaled(torch.ones(2)).tolist() == [4, 4]
+        with pytest.raises(NoOperatorError, match="composite"):
+            scaled(torch.ones(2, requires_grad=True))
+
+
+@pytest.mark.parametrize("leaf", [True, False])
+def test_a_derivative_of_one_step_is_taken(leaf: bool) -> None:
+    x = torch.ones(2, requires_grad=True)
+    assert operator(ADD)(x if leaf else x * 2, torch.ones(2)).requires_grad
+
+
 @pytest.mark.parametrize("name", ["torch.ops.lesson99.none", "forms of torch.ops.lesson99.none"])
 def test_a_missing_operator_says_how_to_register_it(name: str) -> None:
     with pytest.raises(NoOperatorError, match='custom_op\\("lesson99::none"'):
