@@ -19,6 +19,7 @@ ENTRY = {
     "03_predict_capture": "predict",
     "04_custom_tracer": "trace_keeping",
     "04_shape_propagation": "propagate",
+    "11_find_the_lie": "input_that_shows",
     "12_block_end_operator": "add_norm_operator",
 }
 
@@ -101,7 +102,25 @@ def _counted(answer):
     return answer(question) == {"bytes": 48, "flops": 0}
 
 
+def _lies(answer):
+    for name in ("shape", "strides", "write", "alias", "argument"):
+        given = answer({"operator": name, "numbers": dict.fromkeys(("shape", "strides", "write", "alias"), 3)})
+        x = torch.randn(given["shape"]) * given["magnitude"]
+        x = x.t() if given["transposed"] else x
+        shown = {
+            "shape": x.shape[1] % 3 != 0,
+            "strides": not x.is_contiguous(),
+            "write": bool(x.abs().max() > 3),
+            "alias": x.shape[0] % 3 == 0,
+            "argument": given["times"] != 1,
+        }
+        if not shown[name]:
+            return False
+    return True
+
+
 EXAMPLES = {
+    "input_that_shows": _lies,
     "count": _counted,
     "mend": _script,
     "predict": _predicted,
