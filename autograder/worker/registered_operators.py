@@ -131,11 +131,25 @@ def _left_tensors(found: Any, args: tuple[Any, ...]) -> Outputs:
     return tuple(copy for copy in copies if isinstance(copy, torch.Tensor))
 
 
+def _recorded_nodes(found: Any, args: tuple[Any, ...]) -> Outputs:
+    """Return how many nodes autograd records for a call: one if the operator has a derivative of its own."""
+    first, *others = args
+    recorded: set[Any] = set()
+    reached = [output.grad_fn for output in _several(found(first.clone().requires_grad_(), *others))]
+    while reached:
+        node = reached.pop()
+        if node is not None and node not in recorded:
+            recorded.add(node)
+            reached += [before for before, _ in node.next_functions]
+    return (torch.tensor([sum(not hasattr(node, "variable") for node in recorded)]),)
+
+
 _ABOUT: Mapping[str, Callable[[Any, tuple[Any, ...]], Outputs]] = {
     "forms of ": _fake_forms,
     "dtypes of ": _fake_dtypes,
     "real forms of ": _real_forms,
     "symbolic shapes of ": _symbolic_shapes,
     "declared writes of ": _declared_writes,
+    "recorded nodes of ": _recorded_nodes,
     "tensors after ": _left_tensors,
 }

@@ -132,6 +132,13 @@ def derived(cases: Cases) -> Run:
                     known = explained(shown, Case((*case.args, g)), ("the gradient",), GRADIENTS)
                     raise CheckFailedError(known or str(error)) from None
             raise
+        for case in cases(draw):
+            (nodes,) = _one(answer.function(f"recorded nodes of {GATE}").call(case).outputs)
+            if nodes.tolist() != [1]:
+                raise CheckFailedError(
+                    f"Autograd records {nodes.tolist()[0]} nodes for one call{case.where}; expected 1, the operator. "
+                    "It sees the formula and derives that. Give the operator its own derivative: register_autograd."
+                )
 
     return run
 

@@ -75,3 +75,14 @@ def test_what_a_call_leaves_in_its_tensors_is_told_and_its_inputs_stay() -> None
     left = operator("tensors after torch.ops.aten.relu_")(-x)
     assert [each.tolist() for each in left] == [[0, 0]]
     assert x.tolist() == [1, 1]
+
+
+def test_recorded_nodes_are_those_between_result_and_argument() -> None:
+    assert operator("recorded nodes of torch.ops.aten.mul")(torch.ones(2), torch.ones(2))[0].tolist() == [1]
+
+
+def test_a_formula_that_autograd_looks_into_is_recorded_in_parts() -> None:
+    library = torch.library.Library("lesson_of_records", "DEF")
+    library.define("gate(Tensor x) -> Tensor")
+    library.impl("gate", lambda x: x.sigmoid() * x, "Autograd")
+    assert operator("recorded nodes of torch.ops.lesson_of_records.gate")(torch.ones(2))[0].tolist() == [2]

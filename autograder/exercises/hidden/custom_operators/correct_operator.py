@@ -129,7 +129,11 @@ HIDDEN = HiddenPart(
         ANSWERS.file("the dispatcher's library", 12),
         ANSWERS.file("autograd in backward", 12),
         ANSWERS.file("an autograd function", 12),
-        ANSWERS.edited("forms by running the kernels", 12, ("register_fake(lambda x: x.new_empty(*x.shape[:-1], x.shape[-1] // 2))", "register_fake(silu_gate)")),
+        ANSWERS.edited(
+            "forms by running the kernels",
+            12,
+            ("register_fake(lambda x: x.new_empty(*x.shape[:-1], x.shape[-1] // 2))", "register_fake(silu_gate)"),
+        ),
         ANSWERS.edited(
             "forms by empty",
             12,
@@ -161,7 +165,11 @@ HIDDEN = HiddenPart(
         ANSWERS.edited(
             "no derivative", 12 - 2.6, ("gate_operator.register_autograd(gate_backward, setup_context=keep_gate)\n", "")
         ),
-        ANSWERS.edited("no form of the gate", 12 - 3.2, ("gate_operator.register_fake(lambda x: x.new_empty(*x.shape[:-1], x.shape[-1] // 2))\n", "")),
+        ANSWERS.edited(
+            "no form of the gate",
+            12 - 3.2,
+            ("gate_operator.register_fake(lambda x: x.new_empty(*x.shape[:-1], x.shape[-1] // 2))\n", ""),
+        ),
         ANSWERS.edited("no write declared", 12 - 1.2, ("('cache',)", "()")),
         ANSWERS.edited("both declared as written", 12 - 1.2, ("('cache',)", "('cache', 'rows')")),
         ANSWERS.edited("anything may be written", 12 - 1.2, ("('cache',)", "'unknown'")),
