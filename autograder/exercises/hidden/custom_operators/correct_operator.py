@@ -174,6 +174,7 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("both declared as written", 12 - 1.2, ("('cache',)", "('cache', 'rows')")),
         ANSWERS.edited("anything may be written", 12 - 1.2, ("('cache',)", "'unknown'")),
         ANSWERS.edited("a view of the cache", 12 - 2.6, ("cache[:end].clone()", "cache[:end]")),
+        ANSWERS.file("a view that nobody refuses", 12 - 2.1),
         ANSWERS.edited("contiguous in place of clone", 12 - 2.6, ("cache[:end].clone()", "cache[:end].contiguous()")),
         ANSWERS.edited(
             "the cache copied first",
