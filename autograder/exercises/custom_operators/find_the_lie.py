@@ -104,8 +104,16 @@ def trial(asked: str, numbers: Mapping[str, int]) -> Trial:
         accepts=_accepted,
         explain=lambda inputs: LIES[asked].equal.format(n=numbers[asked]),
         wrong=f"the promise of `{asked}`",
-        right=f"a compiler that has the right promise of `{asked}`, and believes the other four,",
+        spoils=lambda result: _also_broken(asked, result.value),
         silent=False,
+    )
+
+
+def _also_broken(asked: str, promises: Mapping[str, str]) -> str:
+    others = [f"`{name}`" for name, state in promises.items() if state == "broken"]
+    return (
+        f"On this input {' and '.join(others)} {'breaks its promise' if len(others) == 1 else 'break their promises'}, "
+        f"too. Only `{asked}` may break its own: begin with an input on which all five are kept, and change one thing."
     )
 
 

@@ -16,7 +16,7 @@ NAMED = [
     ("11_correct_operator", "Compute its shape", ("at + rows.shape[0], cache", "rows.shape[0], cache")),
     ("11_correct_operator", "declares writes to nothing", ("('cache',)", "()")),
     ("11_correct_operator", "lacks a part", (" * (1 + gate * (1 - s))", "")),
-    ("11_find_the_lie", "also differs on this input", ("asked == 'strides'", "True")),
+    ("11_find_the_lie", "On this input `strides` breaks its promise, too", ("asked == 'strides'", "True")),
     ("11_find_the_lie", "contiguous", ("asked == 'strides'", "False")),
     ("11_pass_identity", "is the same for both", (" {limit!r}", "")),
     ("11_pass_identity", "leaves its cache aside", ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "None")),

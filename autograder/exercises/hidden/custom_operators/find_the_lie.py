@@ -57,4 +57,16 @@ HIDDEN = HiddenPart(
     right_here=dict.fromkeys(
         ("zeros", "NaN", "infinite", "enormous tensors", "no elements"), "it spoils tensors, of which there are none"
     ),
+    equivalent=dict.fromkeys(
+        (
+            "rows, columns = (numbers['alias'] + 1, numbers['shape']): 1 -> 2",
+            "numbers['alias'] + 1 -> numbers['alias'] - 1",
+            "columns += 1: 1 -> 2",
+            "columns += 1 -> columns -= 1",
+            "0.01 -> 1.01",
+            "10.0 -> 11.0",
+            "2 -> 3",
+        ),
+        "another counterexample",
+    ),
 )
