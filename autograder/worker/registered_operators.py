@@ -103,7 +103,8 @@ def _symbolic_shapes(found: Any, args: tuple[Any, ...]) -> Outputs:
             if isinstance(arg, torch.Tensor):
                 free: Any = StatelessSymbolicContext(dynamic_sizes=[DimDynamic.DYNAMIC] * arg.dim())
                 arg = mode.from_tensor(arg, symbolic_context=free)
-                sizes |= {size.node.expr: new for size, new in zip(arg.shape, other.shape, strict=True)}
+                symbols: Sequence[Any] = arg.shape
+                sizes |= {size.node.expr: new for size, new in zip(symbols, other.shape, strict=True)}
             given.append(arg)
         outputs = found(*given)
     return tuple(torch.tensor([_with(sizes, size) for size in output.shape]) for output in _several(outputs))

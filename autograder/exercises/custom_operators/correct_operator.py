@@ -16,6 +16,7 @@ from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import CallableAnswer, Case
 from autograder.host.kinds.misconceptions import Misconception, explained
 
+MAX_RANK = 8
 GATE, APPEND = "torch.ops.lesson11.silu_gate", "torch.ops.lesson11.append_rows"
 Cases = Callable[[Draw], Iterator[Case]]
 Form = Callable[..., tuple[int, ...]]
@@ -127,16 +128,16 @@ def derived(cases: Cases) -> Run:
             for case in cases(draw):
                 g = draw.normal(*half_shape(case.args[0]), dtype=case.args[0].dtype)
                 reply = operator.call(case, cotangents=[g], wrt=[0])
-                if None not in reply.gradients:
-                    shown = replace(reply, outputs=reply.gradients)
+                if found := tuple(gradient for gradient in reply.gradients if gradient is not None):
+                    shown = replace(reply, outputs=found)
                     known = explained(shown, Case((*case.args, g)), ("the gradient",), GRADIENTS)
                     raise CheckFailedError(known or str(error)) from None
             raise
         for case in cases(draw):
-            (nodes,) = _one(answer.function(f"recorded nodes of {GATE}").call(case).outputs)
-            if nodes.tolist() != [1]:
+            nodes = _numbers(answer.function(f"recorded nodes of {GATE}"), case)
+            if nodes != [1]:
                 raise CheckFailedError(
-                    f"Autograd records {nodes.tolist()[0]} nodes for one call{case.where}; expected 1, the operator. "
+                    f"Autograd records {sum(nodes)} nodes for one call{case.where}; expected 1, the operator. "
                     "It sees the formula and derives that. Give the operator its own derivative: register_autograd."
                 )
 
@@ -172,8 +173,7 @@ def formed(name: str, shape: Form, cases: Cases, *, real: bool = False) -> Run:
         for case in cases(draw):
             wanted = torch.empty(shape(*case.args))
             for asked, where in ways.items():
-                (found,) = _one(answer.function(asked + name).call(case).outputs)
-                form = found.tolist()
+                form = _numbers(answer.function(asked + name), case)
                 if form != [*wanted.shape, *wanted.stride()]:
                     same = form[: wanted.dim()] == list(wanted.shape)
                     advice = "Contiguous, whatever the strides of the inputs are." if same else "Compute its shape."
@@ -185,10 +185,19 @@ def formed(name: str, shape: Form, cases: Cases, *, real: bool = False) -> Run:
     return run
 
 
-def _one(outputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+def only_result(answer: CallableAnswer, case: Case) -> torch.Tensor:
+    """Return the one result of a call; raises `CheckFailedError` for another number."""
+    outputs = answer.call(case).outputs
     if len(outputs) != 1:
         raise CheckFailedError(f"The operator has {len(outputs)} results; expected 1.")
-    return outputs
+    return outputs[0]
+
+
+def _numbers(answer: CallableAnswer, case: Case) -> list[int]:
+    found = only_result(answer, case)
+    if found.dtype != torch.int64 or found.dim() != 1 or found.numel() > 2 * MAX_RANK:
+        raise CheckFailedError(f"The operator has a result of another form than a tensor of at most {MAX_RANK} sizes.")
+    return [int(number) for number in found.tolist()]
 
 
 def _said(form: list[int]) -> str:
@@ -202,11 +211,11 @@ def follows_sizes(name: str, shape: Form, pairs: Cases) -> Run:
     def run(answer: CallableAnswer, draw: Draw) -> None:
         shown, asked = pairs(draw)
         both = Case((*shown.args, *asked.args), label=asked.label)
-        (found,) = _one(answer.function(f"symbolic shapes of {name}").call(both).outputs)
+        found = tuple(_numbers(answer.function(f"symbolic shapes of {name}"), both))
         wanted = shape(*asked.args)
-        if tuple(found.tolist()) != wanted:
+        if found != wanted:
             raise CheckFailedError(
-                f"The fake kernel was asked once, with symbols for sizes; its formula gives {tuple(found.tolist())}"
+                f"The fake kernel was asked once, with symbols for sizes; its formula gives {found}"
                 f"{both.where}, and {wanted} is right. Compute with the sizes of the arguments, without int(...) and "
                 "without numbers of an example."
             )
@@ -219,9 +228,9 @@ def declares(wanted: tuple[int, ...]) -> Run:
 
     def run(answer: CallableAnswer, draw: Draw) -> None:
         (case,) = appended((5, 4, 2, 1))(draw)
-        (found,) = _one(answer.function(f"declared writes of {APPEND}").call(case).outputs)
-        names = [name for name, here in zip(("cache", "rows", "at"), found.tolist(), strict=False) if here]
-        if tuple(found.tolist()) != wanted:
+        found = tuple(_numbers(answer.function(f"declared writes of {APPEND}"), case))
+        names = [name for name, here in zip(("cache", "rows", "at"), found, strict=False) if here]
+        if found != wanted:
             raise CheckFailedError(
                 f"The schema declares writes to {', '.join(names) or 'nothing'}; the operator writes to cache alone. A "
                 'compiler drops or moves a call by what the schema says: mutates_args=("cache",).'

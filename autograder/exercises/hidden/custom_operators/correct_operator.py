@@ -16,6 +16,7 @@ from autograder.exercises.custom_operators.correct_operator import (
     formed,
     gated,
     half_shape,
+    only_result,
     right_values,
     silu_gate,
 )
@@ -69,7 +70,7 @@ def in_other_dtypes(answer: CallableAnswer, draw: Draw) -> None:
         ):
             right_values(name, formula, cases)(answer, draw)
             for case in cases(draw):
-                found = answer.function(f"dtypes of {name}").call(case).outputs[0].dtype
+                found = only_result(answer.function(f"dtypes of {name}"), case).dtype
                 if found != dtype:
                     raise CheckFailedError(
                         f"On fake tensors of {str(dtype).removeprefix('torch.')} the result has dtype "
