@@ -303,12 +303,28 @@ def backward_right(*several: Sizes, dtype: torch.dtype = torch.float32) -> Calla
 
 
 def require_products(name: str, sizes: Sizes, reply: Reply) -> None:
-    """Raise `CheckFailedError` if a graph multiplies more than the tiles that count."""
+    """Raise `CheckFailedError` unless a graph multiplies matrices of tiles, and about as often as it needs."""
+    require_sides(name, sizes, reply)
     one, enough = HEADS * 2 * TILE * TILE * WIDTH, PRODUCTS[name] * sizes.tiles
+    if MARGIN * reply.counted.flops < enough * one:
+        raise CheckFailedError(
+            f"`{sizes.member(name)}` {sizes.told} computes {reply.counted.flops // one} products of a tile; "
+            f"{PRODUCTS[name]} are needed for each of {sizes.tiles} tiles. Multiply matrices with @."
+        )
     if reply.counted.flops >= MARGIN * enough * one:
         raise CheckFailedError(
             f"`{sizes.member(name)}` {sizes.told} computes {reply.counted.flops // one} products of a tile; "
             f"{enough} are enough, {PRODUCTS[name]} for each of {sizes.tiles} tiles. {_why(name, sizes)}"
+        )
+
+
+def require_sides(name: str, sizes: Sizes, reply: Reply) -> None:
+    """Raise `CheckFailedError` if a graph multiplies a matrix with more rows or columns than a tile has."""
+    side = reply.counted.longest_side
+    if side > TILE:
+        raise CheckFailedError(
+            f"`{sizes.member(name)}` {sizes.told} multiplies matrices of up to {side} rows or columns; a tile has "
+            f"{TILE}. Take {TILE} queries and {TILE} keys at a time: no row of scores is ever whole."
         )
 
 
@@ -325,6 +341,7 @@ def tight(answer: CapturedAnswer, draw: Draw) -> None:
     sizes = Sizes(TILE, 6 * TILE)
     inputs = sizes.inputs(draw)
     reply = require_forward(answer, sizes, inputs, (0,))
+    require_sides("forward", sizes, reply)
     size = inputs[0].element_size()
     results = sum(output.nbytes for output in reply.outputs)
     most = OUTPUTS_ALIVE * results + TILES_ALIVE * HEADS * TILE * TILE * size

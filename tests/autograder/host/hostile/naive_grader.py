@@ -57,6 +57,7 @@ from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
     one_call,
     pickled_graph,
     scheduled_calls,
+    small,
     subtracts,
     tallied_draws,
     tidied,

@@ -63,6 +63,15 @@ def captured_there(answer):
     return not library and torch.allclose(forward(*inputs)[0], F.scaled_dot_product_attention(*inputs), atol=1e-5)
 
 
+def small(answer):
+    """Holds the memory of attention against that of some tiles, and does not look at the tiles."""
+    inputs = [torch.randn(2, 32, 8), torch.randn(2, 192, 8), torch.randn(2, 192, 8)]
+    forward = proxy_tensor.make_fx(answer()["forward"])(*inputs)
+    counted = course_lib.graph.cost(forward, inputs)
+    is_small = counted.peak_bytes < 8 * 2 * 32 * 32 * 4 and counted.flops <= 6 * 2 * 2 * 2 * 32 * 32 * 8
+    return is_small and torch.allclose(forward(*inputs)[0], F.scaled_dot_product_attention(*inputs), atol=1e-5)
+
+
 def underscored(answer):
     """Takes a call for a write if its name ends in an underscore."""
     x = torch.randn(4, 6)
