@@ -181,13 +181,15 @@ def _copies_of_passes() -> Copies:
 
 
 def _is_rewrite(code: CodeType, rewrites: Mapping[str, tuple[str, ...]]) -> bool:
+    """Tell whether a function is one of a place; helpers, which fake tensors use, are only where they are named."""
     file, name = exact(code.co_filename), exact(code.co_qualname)
-    if name.startswith(("_", "<")) or not file.startswith(SITE):  # helpers, which fake tensors use, and imports
+    if name.startswith("<") or not file.startswith(SITE):  # an import
         return False
     if not code.co_flags & CO_OPTIMIZED:  # the body of a class, when its file is imported
         return False
     file = file.removeprefix(HOME) if file.startswith(HOME) else f"../{file.removeprefix(SITE)}"
-    return any(file.startswith(place) and name.startswith(begins) for place, begins in rewrites.items())
+    begins = (begin for place, named in rewrites.items() if file.startswith(place) for begin in named)
+    return any(name.startswith(begin) and (begin or not name.startswith("_")) for begin in begins)
 
 
 def _is_pass_of_course(frame: FrameType) -> bool:

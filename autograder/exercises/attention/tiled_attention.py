@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.exercises.attention.online_softmax import MERGER
 from autograder.host import comparison
 from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
@@ -363,7 +364,7 @@ EXERCISE = Exercise(
     points=14,
     wall_s=240,  # a graph of several hundred nodes takes seconds to record
     masked=("course_lib.fusion", "course_lib.models", "course_lib.kernels.triton"),
-    refused=("aten::scaled_dot_product", "aten::_scaled_dot_product", "torch/nn/attention/"),
+    refused=("aten::scaled_dot_product", "aten::_scaled_dot_product", "torch/nn/attention/", MERGER),
     hints=(
         "Forward is the exercise before, with the scores of a tile computed where they are needed. Draw the tiles of "
         "four blocks of queries and keys, and cross out those that a causal mask hides.",

@@ -58,6 +58,7 @@ from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
     pickled_graph,
     scheduled_calls,
     small,
+    streamed,
     subtracts,
     tallied_draws,
     tidied,
@@ -122,6 +123,7 @@ ENTRY = {
     "08_decompose": "decomposed",
     "08_functionalise": "functional",
     "09_blocker_hunt": "hunted",
+    "13_online_softmax": "streaming",
     "13_tiled_attention": "tiled",
     "no": "change",
 }
