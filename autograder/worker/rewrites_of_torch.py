@@ -97,8 +97,9 @@ def refused_files(places: Collection[str]) -> Iterator[None]:
     """
     seen: list[str] = []
     evaded.clear()
-    files = {file: (begins,) for file, _, begins in map(_split, places)}
-    copies = copies_of(tuple((Path(HOME, file), begins) for file, (begins,) in files.items() if file.endswith(".py")))
+    named = [(file, begins) for file, _, begins in map(_split, places)]
+    files = {file: tuple(begins for other, begins in named if other == file) for file, _ in named}
+    copies = copies_of(tuple((Path(HOME, file), begins) for file, begins in named if file.endswith(".py")))
     try:
         with _observed(seen, files, threads_of_torch=False, copies=copies):
             yield

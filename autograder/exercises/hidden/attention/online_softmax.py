@@ -47,10 +47,10 @@ TOTAL = "total = total * factor + weights.sum(1, keepdim=True)"
 MIXED = "mixed * factor + weights @ values"
 
 HIDDEN = HiddenPart(
-    equivalent=(
-        "0.0 -> 1.0",  # where nothing was seen yet, any number may be taken away
-        "nothing * values[:1] -> nothing / values[:1]",  # 0, for values that are not
-    ),
+    equivalent={
+        "0.0 -> 1.0": "where nothing was seen yet, any number may be taken away",
+        "nothing * values[:1] -> nothing / values[:1]": "both are 0 for values that are not",
+    },
     checks=(
         Check("rows whose first block is masked", "masks", 1.6, streams_right(_masked_first)),
         Check("blocks of other sizes", "other sizes", 1.2, streams_right(_sizes)),

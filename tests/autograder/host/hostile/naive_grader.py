@@ -46,6 +46,7 @@ from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found
 )
 from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
 from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
+    blocked,
     builds,
     captured_there,
     claims,
@@ -124,6 +125,7 @@ ENTRY = {
     "08_functionalise": "functional",
     "09_blocker_hunt": "hunted",
     "13_online_softmax": "streaming",
+    "13_score_mods": "modifications",
     "13_tiled_attention": "tiled",
     "no": "change",
 }

@@ -63,6 +63,11 @@ def captured_there(answer):
     return not library and torch.allclose(forward(*inputs)[0], F.scaled_dot_product_attention(*inputs), atol=1e-5)
 
 
+def blocked(answer):
+    """Compares the numbers of blocks, and does not ask who counted them."""
+    return answer()["blocks"]({"mask": "causal", "length": 12, "block": 4}) == {"full": 3, "partial": 3, "empty": 3}
+
+
 def streamed(answer):
     """Sends two blocks through the functions, and does not ask who merges them."""
     scores, values = torch.randn(4, 16), torch.randn(16, 3)
