@@ -224,6 +224,7 @@ from course_lib.graph import cost, saved_for_backward
 from course_lib.graph.generated_code import lowered
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.models.transformer import attention_probabilities, scaled_dot_product
+from course_lib.predictions import predict, predictions, reveal
 from course_lib.profiling import profile_operators
 from course_lib.profiling.heat_maps import block_map, heat_map
 from course_lib.profiling.plots import plot_lines

@@ -58,6 +58,8 @@ class Cost:
     """Floating-point operations of matrix products, convolutions and attention."""
     peak_bytes: int
     """The peak of the memory that the graph allocates, its results included."""
+    longest_side: int
+    """The largest number of rows or columns of a matrix that has a part in a product."""
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found
 )
 from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
 from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
+    blocked,
     builds,
     captured_there,
     claims,
@@ -57,6 +58,8 @@ from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
     one_call,
     pickled_graph,
     scheduled_calls,
+    small,
+    streamed,
     subtracts,
     tallied_draws,
     tidied,
@@ -123,6 +126,8 @@ ENTRY = {
     "08_decompose": "decomposed",
     "08_functionalise": "functional",
     "09_blocker_hunt": "hunted",
+    "13_online_softmax": "streaming",
+    "13_score_mods": "modifications",
     "13_tiled_attention": "tiled",
     "no": "change",
 }
