@@ -6,6 +6,7 @@ It belongs to `naive_grader.py`, which finds it by name.
 import torch
 from torch import fx, nn
 
+from course_lib.machine import Machine, assemble
 from course_lib.timing import SimulatedDevice
 
 # What an answer defines, by the folder of the attacks on it.
@@ -19,6 +20,7 @@ ENTRY = {
     "03_predict_capture": "predict",
     "04_custom_tracer": "trace_keeping",
     "04_shape_propagation": "propagate",
+    "10_lower_regions": "lower_region",
     "12_block_end_operator": "add_norm_operator",
 }
 
@@ -101,8 +103,18 @@ def _counted(answer):
     return answer(question) == {"bytes": 48, "flops": 0}
 
 
+def _region(answer):
+    region = {"registers": 4, "space": [6, 8], "inputs": {"x": [[6, 8], [8, 1]], "bias": [[8], [1]]}}
+    region["nodes"] = [["h", "add", ["x", "bias"]], ["y", "relu", ["h"]]]
+    region["outputs"] = {"y": [[6, 8], [8, 1]]}
+    x, bias = torch.randn(6, 8), torch.randn(8)
+    (found,) = Machine(4).run(assemble(region, answer(region)), (x, bias))
+    return torch.equal(found, torch.relu(x + bias))
+
+
 EXAMPLES = {
     "count": _counted,
+    "lower_region": _region,
     "mend": _script,
     "predict": _predicted,
     "propagate": _shapes,
