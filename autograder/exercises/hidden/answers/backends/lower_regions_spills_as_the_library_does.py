@@ -1,6 +1,5 @@
-def lower_region(region):
-    space, home, slots, uses, written = region["space"], {}, {}, {}, []
-    free = list(range(region["registers"] - 1, -1, -1))
+def code_of(region):
+    space = region["space"]
     code = []
     for name, op, reads in region["nodes"]:
         for read in reads:
@@ -12,6 +11,16 @@ def lower_region(region):
             code.append(("max", name, [*reads, 0]) if op == "relu" else (op, name, reads))
         if name in region["outputs"]:
             code.append(("store", None, [name]))
+    return code
+
+
+def strides(space, shape, steps):
+    return [0] * (len(space) - len(shape)) + [step * (size > 1) for size, step in zip(shape, steps, strict=True)]
+
+
+def lower_region(region):
+    space, home, slots, uses, written = region["space"], {}, {}, {}, []
+    free, code = list(range(region["registers"] - 1, -1, -1)), code_of(region)
     for position in range(len(code) - 1, -1, -1):
         for value in {read for read in code[position][2] if isinstance(read, str)}:
             uses.setdefault(value, []).append(position)
@@ -26,9 +35,6 @@ def lower_region(region):
             written.append(["spill", slots[loser], f"r{register}"])
         return register
 
-    def strides(shape, steps):
-        return [0] * (len(space) - len(shape)) + [step * (size > 1) for size, step in zip(shape, steps, strict=True)]
-
     for op, into, reads in code:
         needed = {read for read in reads if isinstance(read, str)}
         for value in needed:
@@ -42,12 +48,12 @@ def lower_region(region):
                 free.append(home.pop(value))
         free.sort(reverse=True)
         if op == "store":
-            written.append(["store", reads[0], strides(*region["outputs"][reads[0]]), *operands])
+            written.append(["store", reads[0], strides(space, *region["outputs"][reads[0]]), *operands])
             continue
         home[into] = take(needed)
         place = f"r{home[into]}"
         written.append(
-            ["load", place, into, strides(*region["inputs"][into])] if op == "load" else [op, place, *operands]
+            ["load", place, into, strides(space, *region["inputs"][into])] if op == "load" else [op, place, *operands]
         )
         if into not in uses:
             free.append(home.pop(into))

@@ -12,17 +12,24 @@ def steps_of(region):
             yield None, "store", [name]
 
 
-def lower_region(region):
-    steps = list(steps_of(region))
+def uses_of(steps):
     uses = {}
     for at, (_, _, reads) in enumerate(steps):
         for read in reads:
             if isinstance(read, str):
                 uses.setdefault(read, []).append(at)
+    return uses
+
+
+def strides_of(region):
+    buffers = {**region["inputs"], **region["outputs"]}
+    return {name: list(torch.empty_strided(*b).expand(region["space"]).stride()) for name, b in buffers.items()}
+
+
+def lower_region(region):
+    steps = list(steps_of(region))
+    uses, strides = uses_of(steps), strides_of(region)
     register_of, slot_of, rows = {}, {}, []
-    strides = {n: list(torch.empty_strided(*v).expand(region["space"]).stride()) for n, v in region["inputs"].items()}
-    for name, (shape, own) in region["outputs"].items():
-        strides[name] = [0 if size == 1 else step for size, step in zip(shape, own, strict=True)]
 
     def coming(name, at):
         return min((use for use in uses.get(name, []) if use >= at), default=10**6)
@@ -131,18 +138,32 @@ def lower_region(region):
 
 
 # %% uses as lists that shrink
-def lower_region(region):
-    nodes, inputs, outputs, space = region["nodes"], region["inputs"], region["outputs"], region["space"]
+def walk(space, shape, strides):
+    padded = [(1, 0)] * (len(space) - len(shape)) + list(zip(shape, strides, strict=True))
+    return [0 if size == 1 else stride for size, stride in padded]
+
+
+def uses_of(nodes):
     left = {}
     for number, node in enumerate(nodes):
         for read in {r for r in node[2] if isinstance(r, str)}:
             left.setdefault(read, []).append(number)
+    return left
+
+
+def spelled(op, target, args, columns):
+    if op == "relu":
+        return [["max", target, args[0], 0]]
+    if op == "mean.row":
+        return [["sum.row", target, args[0]], ["mul", target, target, 1 / columns]]
+    return [[op, target, *args]]
+
+
+def lower_region(region):
+    nodes, inputs, outputs, space = region["nodes"], region["inputs"], region["outputs"], region["space"]
+    left = uses_of(nodes)
     where, slots, out = {}, {}, []
     pool = {f"r{i}" for i in range(region["registers"])}
-
-    def walk(shape, strides):
-        padded = [(1, 0)] * (len(space) - len(shape)) + list(zip(shape, strides, strict=True))
-        return [0 if size == 1 else stride for size, stride in padded]
 
     def grab(locked):
         if not pool:
@@ -162,21 +183,16 @@ def lower_region(region):
             if read in slots:
                 out.append(["reload", where[read], slots[read]])
             else:
-                out.append(["load", where[read], read, walk(*inputs[read])])
+                out.append(["load", where[read], read, walk(space, *inputs[read])])
         args = [where[r] if isinstance(r, str) else r for r in reads]
         for read in set(names):
             left[read].pop(0)
             if not left[read]:
                 pool.add(where.pop(read))
         target = grab([])
-        if op == "relu":
-            out.append(["max", target, args[0], 0])
-        elif op == "mean.row":
-            out += [["sum.row", target, args[0]], ["mul", target, target, 1 / space[-1]]]
-        else:
-            out.append([op, target, *args])
+        out += spelled(op, target, args, space[-1])
         if name in outputs:
-            out.append(["store", name, walk(*outputs[name]), target])
+            out.append(["store", name, walk(space, *outputs[name]), target])
         if left.get(name):
             where[name] = target
         else:
@@ -185,6 +201,10 @@ def lower_region(region):
 
 
 # %% what memory holds leaves at half the price
+def steps(space, shape, strides):
+    return [0] * (len(space) - len(shape)) + [0 if n == 1 else s for n, s in zip(shape, strides, strict=True)]
+
+
 def lower_region(region):
     nodes, inputs, outputs, space = region["nodes"], region["inputs"], region["outputs"], region["space"]
     rows, home, slots = [], {}, {}
@@ -206,90 +226,21 @@ def lower_region(region):
         home[value] = free[0]
         return free[0]
 
-    def steps(shape, strides):
-        return [0] * (len(space) - len(shape)) + [0 if n == 1 else s for n, s in zip(shape, strides, strict=True)]
-
     for now, (name, op, reads) in enumerate(nodes):
         for read in reads:
             if isinstance(read, str) and read not in home:
                 register = give(read, now, reads)
-                if read in slots:
-                    rows.append(["reload", register, slots[read]])
-                else:
-                    rows.append(["load", register, read, steps(*inputs[read])])
+                again = ["reload", register, slots.get(read)]
+                rows.append(again if read in slots else ["load", register, read, steps(space, *inputs[read])])
         values = [home.get(read, read) for read in reads]
         home_after = {v: r for v, r in home.items() if wait(v, now + 1)}
         home.clear()
         home.update(home_after)
         into = give(name, now + 1, ())
         if op == "mean.row":
-            rows.append(["sum.row", into, values[0]])
-            rows.append(["mul", into, into, 1.0 / space[-1]])
+            rows += [["sum.row", into, values[0]], ["mul", into, into, 1.0 / space[-1]]]
         else:
             rows.append(["max", into, values[0], 0] if op == "relu" else [op, into, *values])
         if name in outputs:
-            rows.append(["store", name, steps(*outputs[name]), into])
-    return rows
-
-
-# %% a list of events, played twice
-def lower_region(region):
-    events, last = [], {}
-    for name, op, reads in region["nodes"]:
-        events += [("read", r) for r in dict.fromkeys(reads) if isinstance(r, str)]
-        events.append(("make", name, op, reads))
-    for at, event in enumerate(events):
-        last.setdefault(event[1], []).append(at if event[0] == "read" else -1)
-
-    def soon(value, at):
-        return next((use for use in last[value] if use > at), float("inf"))
-
-    rows, content, slots = [], dict.fromkeys(f"r{i}" for i in range(region["registers"])), {}
-
-    def strides(table, name):
-        shape, own = region[table][name]
-        own = [0 if size == 1 else step for size, step in zip(shape, own, strict=True)]
-        while len(own) < len(region["space"]):
-            own = [0, *own]
-        return own
-
-    def at_home(value):
-        return next((register for register, held in content.items() if held == value), None)
-
-    def empty(at, keep):
-        free = at_home(None)
-        if free is not None:
-            return free
-        register = max((r for r in content if content[r] not in keep), key=lambda r: soon(content[r], at))
-        value = content[register]
-        if value not in region["inputs"] and value not in slots and soon(value, at) < float("inf"):
-            slots[value] = len(slots)
-            rows.append(["spill", slots[value], register])
-        return register
-
-    for at, event in enumerate(events):
-        if event[0] == "read":
-            value = event[1]
-            if at_home(value) is None:
-                ahead = next(e[3] for e in events[at:] if e[0] == "make")
-                register = empty(at, ahead)
-                content[register] = value
-                source = ["reload", register, slots[value]] if value in slots else None
-                rows.append(source or ["load", register, value, strides("inputs", value)])
-            continue
-        _, name, op, reads = event
-        operands = [at_home(r) if isinstance(r, str) else r for r in reads]
-        for register, value in content.items():
-            if value is not None and soon(value, at) == float("inf"):
-                content[register] = None
-        into = empty(at, ())
-        content[into] = name
-        if op == "relu":
-            op, operands = "max", [*operands, 0]
-        if op == "mean.row":
-            rows.append(["sum.row", into, *operands])
-            op, operands = "div", [into, region["space"][-1]]
-        rows.append([op, into, *operands])
-        if name in region["outputs"]:
-            rows.append(["store", name, strides("outputs", name), into])
+            rows.append(["store", name, steps(space, *outputs[name]), into])
     return rows
