@@ -171,6 +171,7 @@ from course_lib.backends.sweeps import settle
 from course_lib.backends.toy import ToyTarget
 from course_lib.capture import capture
 from course_lib.graph import draw
+from course_lib.machine import Machine, assemble
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.predictions import predict, predictions, reveal
 from course_lib.show import Table, format_bytes

@@ -37,6 +37,7 @@ Gets full marks: each answer cell is that of the notebook with solutions, in the
 
 # %% solution 10_minimal_backend = 8
 # %% solution 10_partition_without_cycles = 18
+# %% solution 10_lower_regions = 18
 # %% solution 10_support_predicate = 8
 # %% solution 11_correct_operator = 12
 # %% solution 11_find_the_lie = 10

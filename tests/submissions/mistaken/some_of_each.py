@@ -69,6 +69,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 09_config_experiment = 0: the demonstration
 
 # %% solution 10_minimal_backend = 8
+# %% mistake 10_lower_regions = 16.8: the mean is a sum
 # %% mistake 10_support_predicate = 7.2: the result is not looked at
 # %% mistake 10_partition_without_cycles = 14.6: as early as possible
 # %% mistake 11_correct_operator = 10.8: no write declared

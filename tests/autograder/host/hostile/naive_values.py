@@ -6,6 +6,7 @@ It belongs to `naive_grader.py`, which finds it by name.
 import torch
 from torch import fx, nn
 
+from course_lib.machine import Machine, assemble
 from course_lib.timing import SimulatedDevice
 
 # What an answer defines, by the folder of the attacks on it.
@@ -21,6 +22,7 @@ ENTRY = {
     "04_shape_propagation": "propagate",
     "11_correct_operator": "silu_gate",
     "11_find_the_lie": "input_that_shows",
+    "10_lower_regions": "lower_region",
     "12_block_end_operator": "add_norm_operator",
 }
 
@@ -120,9 +122,19 @@ def _lies(answer):
     return True
 
 
+def _region(answer):
+    region = {"registers": 4, "space": [6, 8], "inputs": {"x": [[6, 8], [8, 1]], "bias": [[8], [1]]}}
+    region["nodes"] = [["h", "add", ["x", "bias"]], ["y", "relu", ["h"]]]
+    region["outputs"] = {"y": [[6, 8], [8, 1]]}
+    x, bias = torch.randn(6, 8), torch.randn(8)
+    (found,) = Machine(4).run(assemble(region, answer(region)), (x, bias))
+    return torch.equal(found, torch.relu(x + bias))
+
+
 EXAMPLES = {
     "input_that_shows": _lies,
     "count": _counted,
+    "lower_region": _region,
     "mend": _script,
     "predict": _predicted,
     "propagate": _shapes,
