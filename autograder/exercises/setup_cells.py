@@ -170,8 +170,10 @@ from course_lib.backends import Backend, Prices, Support, argument_is, dtypes, l
 from course_lib.backends.life import draw_life
 from course_lib.backends.sweeps import settle
 from course_lib.backends.toy import ToyTarget
+from course_lib.backends.toy.registers import allocate
 from course_lib.capture import capture
 from course_lib.graph import draw
+from course_lib.machine import Access, Instruction, Machine, Register, assemble
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.predictions import predict, predictions, reveal
 from course_lib.show import Table, format_bytes
@@ -225,6 +227,7 @@ from course_lib.graph import cost, saved_for_backward
 from course_lib.graph.generated_code import lowered
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.models.transformer import attention_probabilities, scaled_dot_product
+from course_lib.predictions import predict, predictions, reveal
 from course_lib.profiling import profile_operators
 from course_lib.profiling.heat_maps import block_map, heat_map
 from course_lib.profiling.plots import plot_lines

@@ -22,7 +22,8 @@ from autograder.host.sandbox import Ending, Limits, Sandbox, WorkerProcess
 from autograder.protocol import FrameKind, Message, ProtocolError, RawTensor, Ready, Request, Result, serialise
 from autograder.protocol.contract import read_reply, request_body
 from autograder.protocol.decoder import decode
-from autograder.protocol.requests.loads import Load, LoadAnswer, LoadKernels, LoadLowering
+from autograder.protocol.requests.kernel_runs import LoadKernels
+from autograder.protocol.requests.loads import Load, LoadAnswer, LoadLowering
 
 START_ALLOWANCE_S = 60.0  # importing torch on a cold, loaded machine; not the answer's time
 MAX_STARTS = 4

@@ -245,6 +245,7 @@ def _code_of(answer: object) -> CodeType | None:
     if isinstance(answer, type):
         bodies = (_code_of(member) for member in vars(answer).values() if inspect.isroutine(member))
         return next((code for code in bodies if code is not None), None)
+    answer = getattr(answer, "_init_fn", answer)  # of an operator of torch.library, the function below its decorator
     answer = inspect.unwrap(answer) if callable(answer) else answer
     code: Any = getattr(answer, "__code__", None)
     return code if isinstance(code, CodeType) else None

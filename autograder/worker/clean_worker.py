@@ -91,7 +91,14 @@ def _cost(graph_module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) ->
     from course_lib.graph import cost
 
     counted = cost(graph_module, inputs)
-    return Cost(counted.launches, counted.bytes_read, counted.bytes_written, counted.flops, counted.peak_bytes)
+    return Cost(
+        counted.launches,
+        counted.bytes_read,
+        counted.bytes_written,
+        counted.flops,
+        counted.peak_bytes,
+        counted.longest_side,
+    )
 
 
 def _replayed(seed: int | None) -> contextlib.AbstractContextManager[object]:

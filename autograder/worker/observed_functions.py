@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+Look = Callable[[FrameType, str, Any], object]
 _HUB: Any = torch.hub  # `torch.fx` takes its progress bars from here
 THREAD = "a thread"
 UNSEEN = {
@@ -40,11 +41,14 @@ evaded: list[str] = []
 """What the answer used since this was cleared that keeps functions from being observed."""
 _own_threads: list[None] = []  # one for each thread that the worker may still start
 _observing: list[bool] = []  # True while the answer runs, and empty at all other times
+_looks: list[Look] = []  # those of the blocks that are open, the outermost first
 
 
 @contextlib.contextmanager
-def observed(look: Callable[[FrameType, str, Any], object], *, trusted: str) -> Iterator[None]:
+def observed(look: Look, *, trusted: str) -> Iterator[None]:
     """Call `look` for each function that begins in the block, and note what evades it.
+
+    In a block within a block, both look.
 
     Files whose path begins with `trusted` may start threads, as PyTorch's compiler does; none may where it is empty.
     """
@@ -52,7 +56,8 @@ def observed(look: Callable[[FrameType, str, Any], object], *, trusted: str) -> 
     _HUB.tqdm.monitor_interval = 0
     before, outer = _GETPROFILE(), [*_observing]
     _observing.clear()
-    sys.setprofile(look)
+    _looks.append(look)
+    sys.setprofile(look if len(_looks) == 1 else _together([*_looks]))
     _observing.append(True)
     try:
         with _noted_calls(trusted):
@@ -60,7 +65,16 @@ def observed(look: Callable[[FrameType, str, Any], object], *, trusted: str) -> 
     finally:
         _observing.clear()
         sys.setprofile(before)
+        _looks.pop()
         _observing.extend(outer)
+
+
+def _together(looks: list[Look]) -> Look:
+    def look(frame: FrameType, event: str, called: Any) -> None:
+        for each in looks:
+            each(frame, event, called)
+
+    return look
 
 
 @contextlib.contextmanager

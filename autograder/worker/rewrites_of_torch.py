@@ -20,6 +20,7 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from autograder.worker.copied_functions import Copies, copies_of
 from autograder.worker.observed_functions import LOOKS, evaded, exact, observed
+from autograder.worker.operator_recorder import is_recording
 from autograder.worker.source import AnswerError
 
 HOME = f"{Path(torch.__file__).parent}/"
@@ -33,6 +34,7 @@ REWRITES = {
 }
 FUNCTIONALISES = ("_enable_functionalization", "_to_functional_tensor")  # functions of C++ that begin it
 DIFFERENTIATES = "run_backward"  # autograd's engine: while a graph is recorded, it derives a backward
+IN_C = frozenset((*FUNCTIONALISES, DIFFERENTIATES))
 # Passes that share, fold or fuse: the task of passes and schedules.
 PASSES = {
     "_functorch/compile_utils.py": ("fx_graph_cse",),
@@ -95,8 +97,9 @@ def refused_files(places: Collection[str]) -> Iterator[None]:
     """
     seen: list[str] = []
     evaded.clear()
-    files = {file: (begins,) for file, _, begins in map(_split, places)}
-    copies = copies_of(tuple((Path(HOME, file), begins) for file, (begins,) in files.items() if file.endswith(".py")))
+    named = [(file, begins) for file, _, begins in map(_split, places)]
+    files = {file: tuple(begins for other, begins in named if other == file) for file, _ in named}
+    copies = copies_of(tuple((Path(HOME, file), begins) for file, begins in named if file.endswith(".py")))
     try:
         with _observed(seen, files, threads_of_torch=False, copies=copies):
             yield
@@ -130,8 +133,15 @@ def _observed(
     plain: dict[int, CodeType] = {}  # looked at once; held, since the id of code that is gone is given again
 
     def observe(frame: FrameType, event: str, called: Any) -> None:
-        if event == "c_call" and in_c and not seen and _rewrites_in_c(called):
-            seen.append(f"{called.__name__} of PyTorch")
+        if event == "c_call":  # of which there are most
+            if (
+                in_c
+                and type(called) is BuiltinFunctionType
+                and called.__name__ in IN_C
+                and not seen
+                and _rewrites(called)
+            ):
+                seen.append(f"{called.__name__} of PyTorch")
         elif event == "call" and id(frame.f_code) not in plain and not seen:
             if _is_pass_of_course(frame) or _is_rewrite(frame.f_code, rewrites):
                 seen.append(_told(frame))
@@ -144,11 +154,9 @@ def _observed(
         yield
 
 
-def _rewrites_in_c(called: Any) -> bool:
-    """Tell whether a function of C++ makes a rewrite; a gradient of numbers, to compare with, is none."""
-    if not isinstance(called, BuiltinFunctionType):
-        return False
-    return called.__name__ in FUNCTIONALISES or (called.__name__ == DIFFERENTIATES and get_proxy_mode() is not None)
+def _rewrites(called: BuiltinFunctionType) -> bool:
+    """Tell whether a function named in `IN_C` makes a rewrite; a gradient of numbers, to compare with, is none."""
+    return called.__name__ != DIFFERENTIATES or is_recording() or get_proxy_mode() is not None
 
 
 def _split(place: str) -> tuple[str, str, str]:
@@ -174,13 +182,15 @@ def _copies_of_passes() -> Copies:
 
 
 def _is_rewrite(code: CodeType, rewrites: Mapping[str, tuple[str, ...]]) -> bool:
+    """Tell whether a function is one of a place; helpers, which fake tensors use, are only where they are named."""
     file, name = exact(code.co_filename), exact(code.co_qualname)
-    if name.startswith(("_", "<")) or not file.startswith(SITE):  # helpers, which fake tensors use, and imports
+    if name.startswith("<") or not file.startswith(SITE):  # an import
         return False
     if not code.co_flags & CO_OPTIMIZED:  # the body of a class, when its file is imported
         return False
     file = file.removeprefix(HOME) if file.startswith(HOME) else f"../{file.removeprefix(SITE)}"
-    return any(file.startswith(place) and name.startswith(begins) for place, begins in rewrites.items())
+    begins = (begin for place, named in rewrites.items() if file.startswith(place) for begin in named)
+    return any(name.startswith(begin) and (begin or not name.startswith("_")) for begin in begins)
 
 
 def _is_pass_of_course(frame: FrameType) -> bool:

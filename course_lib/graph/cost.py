@@ -42,6 +42,7 @@ class Cost:
     flops: int = field(default=0, compare=False)  # of matrix products, convolutions and attention
     minimum_bytes: int = field(default=0, compare=False)  # of one ideal kernel: inputs read once, results written once
     peak_bytes: int = field(default=0, compare=False)  # peak of the memory that the program allocated, results included
+    longest_side: int = field(default=0, compare=False)  # of the matrices that are multiplied, and of their products
     # Bytes moved and floating-point operations of each launch, in order.
     by_launch: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
 
@@ -72,7 +73,8 @@ def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
 
     `flops` follow `torch.utils.flop_counter`. `minimum_bytes` is the traffic of one ideal kernel: inputs and
     parameters that are used are read once, and results, gradients left in `.grad` and changes in place are written
-    once. `peak_bytes` is the peak of the memory that the program allocated. Memory that existed before and memory
+    once. `longest_side` is the largest number of rows or columns of a matrix that has a part in a product.
+    `peak_bytes` is the peak of the memory that the program allocated. Memory that existed before and memory
     that kernels use internally do not count; tensors that autograd saves count.
     """
     counter = _Counter()
@@ -87,6 +89,7 @@ def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
         flops=counter.flops,
         minimum_bytes=counter.minimum.total_bytes(result),
         peak_bytes=counter.storages.peak_bytes,
+        longest_side=counter.longest_side,
         by_launch=tuple(counter.by_launch),
     )
 
@@ -102,6 +105,7 @@ class _Counter(TorchDispatchMode):
         self.bytes_read = 0
         self.bytes_written = 0
         self.flops = 0
+        self.longest_side = 0
         self.by_launch: list[tuple[int, int]] = []
         self.storages = Storages()
         self.minimum = ByteBound(self.storages)
@@ -140,7 +144,10 @@ class _Counter(TorchDispatchMode):
         read, mutated = _operands(func, args, kwargs)
         written = mutated or tensors_in(result)
         self.operators.append(func._schema.name.removeprefix("aten::").replace("::", "."))
-        self.flops += flops_of(func, args, kwargs, result)
+        if flops := flops_of(func, args, kwargs, result):
+            self.flops += flops
+            sides = [size for each in tensors_in((args, kwargs, result)) for size in each.shape[-2:]]
+            self.longest_side = max(self.longest_side, *sides)
         if func._schema.name in ("aten::embedding", "aten::index_select"):
             table, *read = read
             self.bytes_read += distinct_bytes(written)

@@ -4,6 +4,7 @@ from course_lib.kernel_programs.absent_gpu import GpuCode, compile_for_absent_gp
 from course_lib.kernel_programs.access_log import Access, AccessLog, Conflict, Stray, Traffic
 from course_lib.kernel_programs.access_map import AccessMap
 from course_lib.kernel_programs.interpreter import interpreter_of_triton, patch_language_for_good, use_interpreter
+from course_lib.kernel_programs.live_blocks import LiveBlocks
 
 __all__ = [
     "Access",
@@ -11,6 +12,7 @@ __all__ = [
     "AccessMap",
     "Conflict",
     "GpuCode",
+    "LiveBlocks",
     "Stray",
     "Traffic",
     "compile_for_absent_gpu",

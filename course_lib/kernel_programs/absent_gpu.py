@@ -62,15 +62,20 @@ def compile_for_absent_gpu(
     with tempfile.TemporaryDirectory() as folder:
         source = "import triton\nimport triton.language as tl\n\n\n" + inspect.getsource(function)
         (Path(folder) / "kernel_text.py").write_text(source, "utf-8")
-        done = subprocess.run(
-            [sys.executable, str(_CHILD), folder],
-            input=json.dumps(asked),
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            env=environment | {"TRITON_CACHE_DIR": folder},
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [sys.executable, str(_CHILD), folder],
+                input=json.dumps(asked),
+                capture_output=True,
+                text=True,
+                timeout=LIMIT_S,
+                env=environment | {"TRITON_CACHE_DIR": folder},
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise KernelError(
+                f"{asked['name']} was not compiled for sm_{capability} within {LIMIT_S} s. Take a smaller block."
+            ) from None
     if done.returncode != 0:
         raise KernelError(f"{asked['name']} does not compile for sm_{capability}: {done.stderr.strip()[-800:]}")
     return GpuCode(name=str(asked["name"]), **json.loads(done.stdout))

@@ -47,7 +47,10 @@ def main(folder: str) -> None:
 
 
 def resources(cubin: bytes) -> tuple[int | None, int | None]:
-    """Return registers of a thread and bytes of its local memory; None where Triton brings no tool to read them."""
+    """Return registers of a thread and bytes of its local memory; None where Triton brings no tool to read them.
+
+    What finds no register lies on the thread's stack, which is a part of local memory.
+    """
     import triton
 
     tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
@@ -58,7 +61,8 @@ def resources(cubin: bytes) -> tuple[int | None, int | None]:
         file.flush()
         command = [str(tool), "--dump-resource-usage", file.name]
         told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return int(re.findall(r"REG:(\d+)", told)[0]), int(re.findall(r"LOCAL:(\d+)", told)[0])
+    registers, stack, local = (int(re.findall(rf"{word}:(\d+)", told)[0]) for word in ("REG", "STACK", "LOCAL"))
+    return registers, stack + local
 
 
 if __name__ == "__main__":

@@ -112,10 +112,18 @@ class _Launch:
         if instruction.unit is Unit.REDUCTION:
             return ROWWISE[instruction.name](value.expand(self._kernel.space), self._kernel.columns)
         if instruction.name == "store":
-            walks[0].copy_(value.expand(walks[0].shape))
+            walks[0].copy_(_fitted(instruction, value, walks[0].shape))
         else:
             self._slots[instruction.slot] = value
         return None
+
+
+def _fitted(instruction: Instruction, value: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    """Return a value in the shape of the place where it is stored; a value for each column fits no place a row."""
+    sizes = shape[len(shape) - value.dim() :]
+    if value.dim() > len(shape) or any(have not in (1, size) for have, size in zip(value.shape, sizes, strict=True)):
+        raise BackendError(f"`{instruction}` stores a value of shape {list(value.shape)} in {list(shape)}.")
+    return value.expand(shape)
 
 
 def _describe(value: object) -> str:

@@ -18,6 +18,7 @@ from autograder.host.kinds.captured import CapturedAnswer
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 
+MERGER = "torch/distributed/tensor/experimental/_context_parallel/_attention.py:_SDPAMerger"  # does a step
 BEYOND = 8  # numbers that the state may hold besides its share for each row
 ROWS, KEYS = 64, 32  # of a block, where memory is counted
 TOO_LARGE = 150.0  # its exponential overflows in single precision
@@ -237,7 +238,9 @@ def _reason(stream: Stream) -> str:
             "Where all scores of a row so far are -inf, its maximum is -inf too, and -inf - -inf is NaN. Subtract 0 "
             "there: exp(-inf) is 0, which is the weight of a masked key."
         )
-    return "exp of a large score overflows; subtract the largest score so far, so that no exponent is above 0."
+    return (
+        "exp of a large score overflows; subtract the largest score of the row so far, so that no exponent is above 0."
+    )
 
 
 def _same(found: Tensor, other: Tensor) -> bool:
@@ -274,13 +277,15 @@ def _plain(draw: Draw) -> list[Stream]:
 
 
 def _large(draw: Draw) -> list[Stream]:
-    """Return streams whose exponentials overflow, with the largest scores early, late, and in the middle."""
+    """Return streams whose exponentials overflow, with the largest scores in each block, and in some rows."""
     found = []
     for place in range(3):
         stream = drawn(draw, 4, 3, (6, 6, 6))
         stream.scores[:, 6 * place : 6 * place + 6] += TOO_LARGE
         found.append(replace(stream, label=f"with scores around {TOO_LARGE:g} in block {place + 1}"))
-    return found
+    apart = drawn(draw, 4, 3, (5, 5, 5))
+    scores = apart.scores + TOO_LARGE * torch.tensor(draw.sample((0, 1, 0, 1), 4))[:, None]
+    return [*found, Stream(scores, apart.values, apart.sizes, "with rows whose scores lie far apart")]
 
 
 def masked(draw: Draw, *, first: int, sizes: Sequence[int]) -> Stream:
@@ -330,6 +335,7 @@ EXERCISE = Exercise(
     entry_point="streaming",
     points=12,
     masked=("course_lib.fusion", "course_lib.kernels.triton"),
+    refused=(MERGER,),
     hints=(
         "Write softmax of one row as a quotient of two sums over keys. Which of the two can be added up block by "
         "block, and what do both have to be relative to?",

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.exercises.attention.online_softmax import MERGER
 from autograder.host import comparison
 from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
@@ -303,12 +304,28 @@ def backward_right(*several: Sizes, dtype: torch.dtype = torch.float32) -> Calla
 
 
 def require_products(name: str, sizes: Sizes, reply: Reply) -> None:
-    """Raise `CheckFailedError` if a graph multiplies more than the tiles that count."""
+    """Raise `CheckFailedError` unless a graph multiplies matrices of tiles, and about as often as it needs."""
+    require_sides(name, sizes, reply)
     one, enough = HEADS * 2 * TILE * TILE * WIDTH, PRODUCTS[name] * sizes.tiles
+    if MARGIN * reply.counted.flops < enough * one:
+        raise CheckFailedError(
+            f"`{sizes.member(name)}` {sizes.told} computes {reply.counted.flops // one} products of a tile; "
+            f"{PRODUCTS[name]} are needed for each of {sizes.tiles} tiles. Multiply matrices with @."
+        )
     if reply.counted.flops >= MARGIN * enough * one:
         raise CheckFailedError(
             f"`{sizes.member(name)}` {sizes.told} computes {reply.counted.flops // one} products of a tile; "
             f"{enough} are enough, {PRODUCTS[name]} for each of {sizes.tiles} tiles. {_why(name, sizes)}"
+        )
+
+
+def require_sides(name: str, sizes: Sizes, reply: Reply) -> None:
+    """Raise `CheckFailedError` if a graph multiplies a matrix with more rows or columns than a tile has."""
+    side = reply.counted.longest_side
+    if side > TILE:
+        raise CheckFailedError(
+            f"`{sizes.member(name)}` {sizes.told} multiplies matrices of up to {side} rows or columns; a tile has "
+            f"{TILE}. Take {TILE} queries and {TILE} keys at a time: no row of scores is ever whole."
         )
 
 
@@ -325,6 +342,7 @@ def tight(answer: CapturedAnswer, draw: Draw) -> None:
     sizes = Sizes(TILE, 6 * TILE)
     inputs = sizes.inputs(draw)
     reply = require_forward(answer, sizes, inputs, (0,))
+    require_sides("forward", sizes, reply)
     size = inputs[0].element_size()
     results = sum(output.nbytes for output in reply.outputs)
     most = OUTPUTS_ALIVE * results + TILES_ALIVE * HEADS * TILE * TILE * size
@@ -346,7 +364,7 @@ EXERCISE = Exercise(
     points=14,
     wall_s=240,  # a graph of several hundred nodes takes seconds to record
     masked=("course_lib.fusion", "course_lib.models", "course_lib.kernels.triton"),
-    refused=("aten::scaled_dot_product", "aten::_scaled_dot_product", "torch/nn/attention/"),
+    refused=("aten::scaled_dot_product", "aten::_scaled_dot_product", "torch/nn/attention/", MERGER),
     hints=(
         "Forward is the exercise before, with the scores of a tile computed where they are needed. Draw the tiles of "
         "four blocks of queries and keys, and cross out those that a causal mask hides.",

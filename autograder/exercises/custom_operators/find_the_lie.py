@@ -1,6 +1,7 @@
-"""Exercise 11.1: five operators that promise something else than they do, and the input that shows it.
+"""Exercise 11.1: five operators that promise something else than they do, and the input that shows one of the lies.
 
-Of each operator the host runs what it promises and what it does, on the inputs that the answer names.
+The host runs what all five promise and what they do, on the input that the answer names. An input that shows two lies
+does not count: a compiler that knew the right promise of one operator would still be wrong on it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +56,7 @@ LIES: Mapping[str, Lie] = {
         "With times=1 the argument that is missing makes no difference.",
     ),
 }
-_TEXT = """
+_BEGIN = """
 import torch
 from torch.nn import functional as F
 
@@ -66,18 +67,27 @@ def made(question):
     torch.manual_seed(0)
     x = torch.randn(question["shape"]) * question["magnitude"]
     return x.t() if question["transposed"] else x
+"""
+_END = """
+def same(first, second):
+    if isinstance(first, list):
+        return len(first) == len(second) and all(map(same, first, second))
+    return torch.equal(first, second) if isinstance(first, torch.Tensor) else first == second
+
+def judged(question, promises):
+    times = question["times"]
+    does = {{name: body(made(question), times) for name, body in DOES.items()}}
+    said = {{name: body(made(question), times) for name, body in promises.items()}}
+    return {{name: "kept" if same(does[name], said[name]) else "broken" for name in DOES}}
 
 def reference(question):
-    x, times = made(question), question["times"]
-    {does}
+    return {{name: "kept" for name in SAYS}}
 
 def right(question):
-    x, times = made(question), question["times"]
-    {right}
+    return judged(question, {{**SAYS, "{asked}": right_{asked}}})
 
 def wrong(question):
-    x, times = made(question), question["times"]
-    {says}
+    return judged(question, SAYS)
 """
 FORM = (
     "Return a dict with `shape` (two sizes from 1 to 64), `transposed` (True or False), `magnitude` (a number from "
@@ -85,20 +95,37 @@ FORM = (
 )
 
 
-def trial(name: str, number: int) -> Trial:
-    """Return the question about one operator with its number."""
-    lie = LIES[name]
-    bodies = {part: getattr(lie, part).format(n=number) for part in ("does", "says", "right")}
+def trial(asked: str, numbers: Mapping[str, int]) -> Trial:
+    """Return the question about one operator; `numbers` has the number of each."""
     return Trial(
-        f"the operator `{name}` with {number}",
-        _TEXT.format(**bodies),
-        {"operator": name, "number": number},
+        f"the operator `{asked}` with {numbers[asked]}",
+        _text(asked, numbers),
+        {"operator": asked, "numbers": dict(numbers)},
         accepts=_accepted,
-        explain=lambda inputs: lie.equal.format(n=number),
-        wrong="what the operator promises",
-        right="the right promise",
+        explain=lambda inputs: LIES[asked].equal.format(n=numbers[asked]),
+        wrong=f"the promise of `{asked}`",
+        spoils=lambda result: _also_broken(asked, result.value),
         silent=False,
     )
+
+
+def _also_broken(asked: str, promises: Mapping[str, str]) -> str:
+    others = [f"`{name}`" for name, state in promises.items() if state == "broken"]
+    return (
+        f"On this input {' and '.join(others)} {'breaks its promise' if len(others) == 1 else 'break their promises'}, "
+        f"too. Only `{asked}` may break its own: begin with an input on which all five are kept, and change one thing."
+    )
+
+
+def _text(asked: str, numbers: Mapping[str, int]) -> str:
+    functions = [
+        f"def {part}_{name}(x, times):\n    {getattr(lie, part).format(n=numbers[name])}\n"
+        for name, lie in LIES.items()
+        for part in ("does", "says", "right")
+    ]
+    does, says = (", ".join(f'"{name}": {part}_{name}' for name in LIES) for part in ("does", "says"))
+    tables = f"DOES = {{{does}}}\nSAYS = {{{says}}}"
+    return "\n".join([_BEGIN, *functions, tables, _END.format(asked=asked)])
 
 
 def _accepted(inputs: Values) -> str:
@@ -114,8 +141,8 @@ def _accepted(inputs: Values) -> str:
 
 
 def shown(name: str, low: int, high: int, rounds: int = 1) -> Callable[[Draw], Sequence[Trial]]:
-    """Return a function that gives `rounds` trials of an operator, each with a random number."""
-    return lambda draw: [trial(name, draw.integer(low, high)) for _ in range(rounds)]
+    """Return a function that gives `rounds` trials of an operator; each of the five has a random number in each."""
+    return lambda draw: [trial(name, {lie: draw.integer(low, high) for lie in LIES}) for _ in range(rounds)]
 
 
 EXERCISE = Exercise(
@@ -123,12 +150,13 @@ EXERCISE = Exercise(
     kind=Kind.COUNTEREXAMPLE,
     entry_point="input_that_shows",
     points=10,
-    checks=tuple(Check(f"`{name}` is shown", name, 1.2, disproves(shown(name, 2, 5))) for name in LIES),
+    checks=tuple(Check(f"only `{name}` is shown", name, 1.2, disproves(shown(name, 6, 20))) for name in LIES),
     hints=(
-        "Compare the two columns of the table: for which inputs do the kernel and its promise say the same?",
+        "Compare the two columns of the table: for which inputs do the kernel and its promise say the same? Begin with "
+        "an input on which all five keep their promise.",
         "Two operators need a certain number of rows or columns, one needs certain strides, one certain numbers, and "
-        "one an argument that is not its default.",
-        'For "shape", a number of columns that the number does not divide; for "alias", a number of rows that it does; '
-        'for "strides", a transposed matrix of more than one row and column.',
+        "one an argument that is not its default. Change one of these, and leave the other four.",
+        'All five keep it for numbers["alias"] + 1 rows, numbers["shape"] columns, magnitude 0.001 and times 1. '
+        'One row less shows "alias", one column more "shape". Transposed, `shape` names columns first.',
     ),
 )

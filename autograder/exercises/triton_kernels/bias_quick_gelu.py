@@ -10,6 +10,7 @@ from autograder.host.checks.kernel_checks import (
     loads_at_most,
     resembles,
     right_values,
+    shared_out,
     stores_at_most,
 )
 from autograder.host.draw import Draw
@@ -103,11 +104,16 @@ EXERCISE = Exercise(
             holds(COUNTED, biased, NAMES, NEAR, loads_at_most(_loads, RARELY)),
         ),
         Check(
-            "one launch, and each element stored once",
+            "several programs, and each element stored once",
             "loads",
             0.8,
             holds(
-                COUNTED, biased, NAMES, NEAR, stores_at_most(lambda case: case.args[0].numel(), "one for an element.")
+                COUNTED,
+                biased,
+                NAMES,
+                NEAR,
+                shared_out(2),
+                stores_at_most(lambda case: case.args[0].numel(), "one for an element."),
             ),
         ),
     ),

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from autograder.exercises.triton_kernels.block_end_forward import kept, normalised
-from autograder.host.checks.kernel_checks import Demand, apart, holds, inside, resembles
-from autograder.host.checks.kernel_output_checks import Formula, Step, either, follows, once, right
+from autograder.host.checks.kernel_checks import Demand, apart, holds, inside, resembles, shared_out
+from autograder.host.checks.row_kernel_checks import Formula, Step, either, follows, once, right
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.callable import Case
@@ -193,12 +193,12 @@ EXERCISE = Exercise(
         _check(
             "the gradient by x, through forward's mask", "dropout", 2.2, sized((12, 32), (9, 50), p=(0.1, 0.4)), BY_X
         ),
-        _check(
+        Check(
             "each element read once, each gradient written once, no mask stored",
             "loads and stores",
             1.8,
-            sized((12, 60), p=(0.1,)),
-            *TRAFFIC,
+            holds(sized((12, 60), p=(0.1,)), gradients, NAMES, *TRAFFIC, shared_out(2)),
+            speed=True,
         ),
         _check("no access outside of the tensors", "accesses", 0.6, sized((5, 50), (3, 33)), inside, NEAR),
     ),

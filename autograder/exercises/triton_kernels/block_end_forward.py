@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from autograder.host.checks.kernel_checks import FAR, Demand, apart, holds, inside, resembles
-from autograder.host.checks.kernel_output_checks import FEWEST, Formula, Step, either, follows, once, right, same
+from autograder.host.checks.kernel_checks import FAR, Demand, apart, holds, inside, resembles, shared_out
+from autograder.host.checks.row_kernel_checks import FEWEST, Formula, Step, either, follows, once, right, same
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, promoted
@@ -274,12 +274,12 @@ EXERCISE = Exercise(
         _check(
             "what is dropped, and how the rest is scaled", "dropout", 2.4, sized((16, 32), (9, 50), p=(0.1, 0.4)), SUM
         ),
-        _check(
+        Check(
             "each element of x and residual read once, each output written once",
             "loads and stores",
             2.2,
-            sized((12, 60), p=(0.1,)),
-            *TRAFFIC,
+            holds(sized((12, 60), p=(0.1,)), block_end, NAMES, *TRAFFIC, shared_out(2)),
+            speed=True,
         ),
         _check("no access outside of the tensors", "accesses", 1.0, sized((5, 50), (3, 33)), inside, NEAR),
     ),

@@ -5,7 +5,15 @@ from collections.abc import Callable
 import torch
 from torch.nn import functional as F
 
-from autograder.host.checks.kernel_checks import apart, holds, inside, loads_at_most, resembles, right_values
+from autograder.host.checks.kernel_checks import (
+    apart,
+    holds,
+    inside,
+    loads_at_most,
+    resembles,
+    right_values,
+    shared_out,
+)
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.callable import Case
@@ -113,6 +121,10 @@ def _forward(draw: Draw) -> list[Case]:
     return [forward_of(8, 64, draw), forward_of(draw.integer(3, 9), draw.integer(70, 99), draw)]
 
 
+def _tall(draw: Draw) -> list[Case]:
+    return [forward_of(24, draw.integer(70, 99), draw)]
+
+
 def _backward(draw: Draw) -> list[Case]:
     return [backward_of(16, 64, draw), backward_of(draw.integer(5, 13), draw.integer(70, 99), draw)]
 
@@ -178,7 +190,7 @@ EXERCISE = Exercise(
             "forward: loads of elements",
             "loads",
             1.2,
-            holds(_forward, normed, FORWARD, FORWARD_NEAR, loads_at_most(_forward_loads, ONCE)),
+            holds(_tall, normed, FORWARD, FORWARD_NEAR, shared_out(2), loads_at_most(_forward_loads, ONCE)),
         ),
     ),
 )

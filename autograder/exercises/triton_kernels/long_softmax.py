@@ -2,7 +2,16 @@
 
 import torch
 
-from autograder.host.checks.kernel_checks import apart, holds, inside, loads_at_most, narrow, resembles, right_values
+from autograder.host.checks.kernel_checks import (
+    apart,
+    holds,
+    inside,
+    loads_at_most,
+    narrow,
+    resembles,
+    right_values,
+    shared_out,
+)
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.callable import Case
@@ -10,6 +19,7 @@ from autograder.host.kinds.misconceptions import Misconception
 
 NAMES = ("the softmax",)
 BLOCK = 128
+REGISTERS = 24 * BLOCK  # pointers and masks included; a row of `_long` has at least 30 blocks
 
 
 def shares(x: torch.Tensor) -> torch.Tensor:
@@ -52,7 +62,15 @@ def _short(draw: Draw) -> list[Case]:
 
 
 def _wide(draw: Draw) -> list[Case]:
-    return [rows_of(draw, 4, 4 * BLOCK), rows_of(draw, 3, draw.integer(300, 500))]
+    return [
+        rows_of(draw, 3, 4 * BLOCK),
+        rows_of(draw, 2, draw.integer(300, 500)),
+        rows_of(draw, 2, 1400 + draw.integer(0, 99)),
+    ]
+
+
+def _long(draw: Draw) -> list[Case]:
+    return [rows_of(draw, 4, draw.integer(30, 34) * BLOCK + draw.integer(1, 99))]
 
 
 def _far(draw: Draw) -> list[Case]:
@@ -62,11 +80,11 @@ def _far(draw: Draw) -> list[Case]:
 
 def _loads(case: Case) -> int:
     rows, columns = case.args[0].shape
-    return int(rows * (2 * columns + 16))
+    return int(rows * (2 * columns + columns // 32 + 16))  # a few for a block
 
 
 TWICE = (
-    "two for an element, and a few for a row. One pass finds the largest number and the sum "
+    "two for an element, and a few for a block. One pass finds the largest number and the sum "
     "together: when the largest grows, multiply the sum "
     "by exp(old - new). The second pass writes."
 )
@@ -89,7 +107,12 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("rows that fit into a block", "values", 1.6, holds(_short, shares, NAMES, RIGHT)),
-        Check("rows wider than the block", "wide rows", 2.2, holds(_wide, shares, NAMES, RIGHT, narrow(BLOCK))),
+        Check(
+            "rows wider than the block",
+            "wide rows",
+            2.2,
+            holds(_wide, shares, NAMES, RIGHT, narrow(BLOCK, live=REGISTERS)),
+        ),
         Check("large numbers", "large values", 1.2, holds(_far, shares, NAMES, RIGHT)),
         Check(
             "no access outside, no element shared", "accesses", 0.8, holds(_wide, shares, NAMES, inside, apart, NEAR)
@@ -98,7 +121,15 @@ EXERCISE = Exercise(
             "loads of elements",
             "loads",
             1.4,
-            holds(_wide, shares, NAMES, NEAR, narrow(BLOCK), loads_at_most(_loads, TWICE)),
+            holds(
+                _long,
+                shares,
+                NAMES,
+                NEAR,
+                narrow(BLOCK, live=REGISTERS),
+                shared_out(2),
+                loads_at_most(_loads, TWICE),
+            ),
         ),
     ),
 )

@@ -33,7 +33,7 @@ EXPRESSIONS = (
     ast.Name, ast.List, ast.Tuple, ast.Slice, ast.keyword, ast.arguments, ast.arg, ast.expr_context, ast.operator,
     ast.unaryop, ast.boolop, ast.cmpop, ast.FunctionDef,
 )  # fmt: skip
-OF_LAUNCHERS = (ast.Lambda, ast.JoinedStr, ast.FormattedValue)
+OF_LAUNCHERS = (ast.Lambda, ast.JoinedStr, ast.FormattedValue, ast.Starred)
 IMPORTS = frozenset(
     ("import torch", "import triton", "import triton.language as tl", "from triton import language as tl")
 )
@@ -100,6 +100,11 @@ def _defined(statement: ast.stmt) -> dict[str, bool]:
             return names
     elif isinstance(statement, ast.Pass) or _is_text(statement):
         return {}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        raise KernelRefusedError(
+            f"Line {statement.lineno} of the answer's cell has `{_short(statement)}`. Remove it: `tl`, `triton` and "
+            "`torch` are there, and nothing else is, so write `torch.Tensor`, `triton.cdiv`."
+        )
     raise KernelRefusedError(
         f"Line {statement.lineno} of the answer's cell is graded as a kernel's text, and "
         f"`{_short(statement)}` is neither "
@@ -128,13 +133,21 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _is_kernel(function: ast.FunctionDef) -> bool:
-    if function.decorator_list and [ast.dump(each) for each in function.decorator_list] != [IS_JIT]:
+    if len(function.decorator_list) > 1 or not all(map(_is_jit, function.decorator_list)):
         raise KernelRefusedError(
             f"`{function.name}` has the decorator `@{ast.unparse(function.decorator_list[0])[:60]}`; "
-            "only `@triton.jit` "
-            "is run here, without autotuning and heuristics."
+            "only `@triton.jit` is run here, without autotuning and heuristics. Choose the block in the launcher."
         )
     return bool(function.decorator_list)
+
+
+def _is_jit(decorator: ast.expr) -> bool:
+    """Tell whether it is `triton.jit`, bare or with options, which say how a compiler works and change no result."""
+    if not isinstance(decorator, ast.Call):
+        return ast.dump(decorator) == IS_JIT
+    plain = (ast.Constant, ast.List, ast.Tuple, ast.Load)
+    values = [inner for option in decorator.keywords for inner in ast.walk(option.value)]
+    return ast.dump(decorator.func) == IS_JIT and not decorator.args and all(isinstance(v, plain) for v in values)
 
 
 @dataclass(frozen=True)
@@ -149,30 +162,33 @@ class _Function:
     def check(self) -> None:
         """Raise `KernelRefusedError` for the first thing in the function that is not in the language."""
         function = self.function
-        roots = [*function.body, function.args, *([function.returns] if function.returns else [])]
-        nodes = [node for root in roots for node in ast.walk(root)]
+        outside = [function.args, *([function.returns] if function.returns else [])]
+        head, body = ([node for root in roots for node in ast.walk(root)] for roots in (outside, function.body))
+        nodes = [*head, *body]
         lambdas = [node for node in nodes if isinstance(node, ast.Lambda)]
         local = set(self._bound(nodes, lambdas))
-        scopes = {id(inner): {a.arg for a in each.args.args} for each in lambdas for inner in ast.walk(each)}
+        of_lambdas = _parameters_of(lambdas)
         bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+        at_module = {id(node) for node in head}  # defaults and annotations see no local name, not even in a lambda
         for node in nodes:
             self._require_known(node)
             if isinstance(node, ast.Attribute):
                 self._require_attribute(node)
-            elif isinstance(node, ast.Name):
-                self._require_name(node, local | scopes.get(id(node), set()), is_base=id(node) in bases)
+            elif isinstance(node, ast.Name) and node.id not in of_lambdas.get(id(node), ()):
+                self._require_name(node, () if id(node) in at_module else local, is_base=id(node) in bases)
 
     def _bound(self, nodes: list[ast.AST], lambdas: list[ast.Lambda]) -> Iterator[str]:
         inside = {id(arg) for each in lambdas for arg in ast.walk(each.args)}
         for node in nodes:
             name = ""
-            if isinstance(node, ast.arg) and id(node) not in inside:
+            if isinstance(node, ast.arg):
                 name = node.arg
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 name = node.id
             if name:
                 _refuse_name(name, node)
-                yield name
+                if id(node) not in inside:
+                    yield name
 
     def _require_known(self, node: ast.AST) -> None:
         allowed = (*STATEMENTS, *EXPRESSIONS, *(() if self.kernel else OF_LAUNCHERS))
@@ -180,7 +196,7 @@ class _Function:
             what = "a kernel" if self.kernel else "a launcher"
             raise KernelRefusedError(
                 f"{self._at(node)} `{_short(node)}`: {what} cannot have it here. "
-                f"{_REMEDIES.get(type(node), '')}".rstrip()
+                f"{(_REMEDIES if self.kernel else _REMEDIES | _OF_LAUNCHERS).get(type(node), '')}".rstrip()
             )
         if isinstance(node, ast.keyword) and node.arg is None:
             raise KernelRefusedError(f"{self._at(node)} `**`: write each argument by its name.")
@@ -195,12 +211,6 @@ class _Function:
                 f"{self._at(node)} assigns to `{_short(node)}`: a kernel writes with `tl.store`, to names "
                 "only otherwise."
             )
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and "\ndef " in node.value.replace("\n ", "\n")
-        ):
-            raise KernelRefusedError(f"{self._at(node)} a text with the line `def`, which Triton takes for a function.")
 
     def _require_name(self, node: ast.Name, local: Collection[str], *, is_base: bool) -> None:
         name = node.id
@@ -247,6 +257,15 @@ class _Function:
         return f"`{self.function.name}`, line {line}, uses"
 
 
+def _parameters_of(lambdas: list[ast.Lambda]) -> dict[int, set[str]]:
+    """Return the parameters that each node in the body of a lambda sees; defaults lie outside of it."""
+    seen: dict[int, set[str]] = {}
+    for each in lambdas:
+        for inner in ast.walk(each.body):
+            seen.setdefault(id(inner), set()).update(arg.arg for arg in each.args.args)
+    return seen
+
+
 _REMEDIES: dict[type[ast.AST], str] = {
     ast.Raise: "If it is the stub, write the answer in its place.",
     ast.FunctionDef: "Write a helper beside it, with its own `@triton.jit`.",
@@ -256,6 +275,8 @@ _REMEDIES: dict[type[ast.AST], str] = {
     ast.Import: "Remove it; `tl`, `triton` and `torch` are there.",
     ast.Starred: "Write each argument by itself.",
 }
+
+_OF_LAUNCHERS: dict[type[ast.AST], str] = {ast.FunctionDef: "Write a grid as `lambda meta: (...,)`."}
 
 
 def _refuse_name(name: str, node: ast.AST) -> None:

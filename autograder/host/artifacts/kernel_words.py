@@ -32,7 +32,9 @@ MATH = _words(
 """The same of `tl.math.`."""
 OF_VALUES = _words(
     """
-    T cast dtype element_ty exp log max min ndim reshape shape sigmoid sqrt sum to trans type
+    T abs argmax argmin broadcast_to cast ceil cos cumsum dtype element_ty erf exp exp2 expand_dims floor log log2
+    logical_and logical_not logical_or max min ndim permute ravel reshape rsqrt shape sigmoid sin sqrt sum to trans type
+    view
     """
 )
 """Attributes of a value in a kernel."""
@@ -44,7 +46,8 @@ OF_TENSORS = _words(
 """Attributes of a tensor in a launcher."""
 OF_TORCH = _words(
     """
-    Tensor bfloat16 bool empty empty_like float16 float32 float64 int16 int32 int64 int8 uint8 zeros zeros_like
+    Tensor bfloat16 bool contiguous_format empty empty_like float16 float32 float64 int16 int32 int64 int8
+    preserve_format uint8 zeros zeros_like
     """
 )
 """What `torch.` may stand before, in a launcher."""

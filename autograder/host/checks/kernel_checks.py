@@ -3,7 +3,6 @@
 Each check also needs right values, or right accesses to memory in number, so a kernel that does nothing passes none.
 """
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
@@ -14,7 +13,7 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, Reference, as_tuple, promoted
 from autograder.host.kinds.misconceptions import Misconception
 from autograder.host.kinds.triton import KernelRun, TritonAnswer
-from autograder.protocol.requests.loads import OperandTraffic, StrayAccess
+from autograder.protocol.requests.kernel_runs import OperandTraffic, StrayAccess
 
 FAR = 0.3  # of the sum of all magnitudes
 Cases = Callable[[Draw], Iterable[Case]]
@@ -97,28 +96,33 @@ def apart(run: KernelRun, case: Case) -> None:
 
 
 def shared_out(programs: int) -> Demand:
-    """Demand that a launch has at least so many programs, so that a GPU runs them at the same time."""
+    """Demand that the busiest programs of all launches together make at most this part of all loads and stores."""
 
     def demand(run: KernelRun, case: Case) -> None:
-        most = max((math.prod(launch.grid) for launch in run.launches), default=0)
-        if most < programs:
+        busiest, elements = (sum(getattr(launch, of) for launch in run.launches) for of in ("busiest", "elements"))
+        if busiest * programs > elements:
             raise CheckFailedError(
-                f"The largest launch has {most} programs{case.where}; expected at least {programs}. One "
-                "program runs on one "
-                "part of the GPU: give each a block of the elements."
+                f"One program makes {busiest:,} of the {elements:,} loads and stores of elements{case.where}; expected "
+                f"at least {programs} programs that share them. A program runs on one part of the GPU: give each "
+                "elements of its own."
             )
 
     return demand
 
 
-def narrow(lanes: int) -> Demand:
-    """Demand blocks of at most so many elements, as if registers had no room for more."""
+def narrow(lanes: int, *, live: int) -> Demand:
+    """Demand blocks of at most `lanes` elements, and at most `live` in all blocks at once, as registers are few."""
 
     def demand(run: KernelRun, case: Case) -> None:
         if run.widest > lanes:
             raise CheckFailedError(
                 f"A block of {run.widest:,} elements was loaded or stored{case.where}; at most {lanes} at a time are "
                 "allowed here. Go over a row in several blocks."
+            )
+        if run.live > live:
+            raise CheckFailedError(
+                f"A program keeps {run.live:,} elements in blocks at once{case.where}; registers hold {live:,} here. "
+                "A row may be longer than that: keep what you know of it so far, and load a block again."
             )
 
     return demand

@@ -69,6 +69,7 @@ class Trial:
     accepts: Callable[[Values], str] = lambda inputs: ""  # returns why these inputs are not accepted; empty if they are
     explain: Callable[[Values], str] = lambda inputs: ""  # returns why both results may be equal; empty if unknown
     fails: Callable[[Values], str] = lambda inputs: ""  # returns why the wrong version may raise; empty if unknown
+    spoils: Callable[[Values], str] = lambda result: ""  # returns why the right version's result is wrong, too
     graphs: int = 0  # programs that the inputs may hold
     max_elements: int = 1 << 16  # of all tensors together
     max_number: float = 1e4  # limit for the magnitude of every number, inside or outside tensors
@@ -128,10 +129,10 @@ def _require_difference(answer: CounterexampleAnswer, trial: Trial, draw: Draw) 
     eager = _result(answer, trial, "reference", inputs, seed)
     truth = _result(answer, trial, "reference", inputs, seed, double=True)
     right = _result(answer, trial, "right", inputs, seed)
-    if difference(right, truth, eager):
+    if differs := difference(right, truth, eager):
         raise CheckFailedError(
-            f"{trial.right} also differs on this input: {difference(right, truth, eager)} So it shows nothing about "
-            f"{trial.wrong}."
+            trial.spoils(right)
+            or f"{trial.right} also differs on this input: {differs} So it shows nothing about {trial.wrong}."
         )
     try:
         wrong = _result(answer, trial, "wrong", inputs, seed)

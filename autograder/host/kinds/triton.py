@@ -15,17 +15,16 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, placed
 from autograder.host.session import Session
-from autograder.protocol.requests.loads import (
+from autograder.protocol.requests.kernel_runs import (
     KernelLaunch,
     KernelsRun,
-    LoadAnswer,
     LoadKernels,
     OperandTraffic,
-    Part,
     RunKernels,
     SharedElement,
     StrayAccess,
 )
+from autograder.protocol.requests.loads import LoadAnswer, Part
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,8 @@ class KernelRun:
     conflicts: tuple[SharedElement, ...]
     widest: int
     """The elements of the largest block that was loaded or stored at once, those under a false mask included."""
+    live: int
+    """The most elements of all blocks that a program kept at once, pointers and masks included."""
 
     @property
     def loads(self) -> int:
@@ -139,4 +140,5 @@ def _read(body: KernelsRun, outputs: Sequence[torch.Tensor], names: Sequence[str
             SharedElement(**{**vars(c), "operand": shown.get(c.operand, c.operand)}) for c in body.conflicts
         ),
         widest=body.widest,
+        live=body.live,
     )

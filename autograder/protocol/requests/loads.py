@@ -6,7 +6,6 @@ never sees student code.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from autograder.protocol.contract import Count, Done, GraphData, Json, Request, TensorName
 from autograder.protocol.requests.answers import Arguments, Called, InputForm, PackedValue, TensorCall
@@ -59,6 +58,8 @@ class Cost:
     """Floating-point operations of matrix products, convolutions and attention."""
     peak_bytes: int
     """The peak of the memory that the graph allocates, its results included."""
+    longest_side: int
+    """The largest number of rows or columns of a matrix that has a part in a product."""
 
 
 @dataclass(frozen=True)
@@ -227,80 +228,3 @@ class RunTrial(Request[PackedValue]):
     double: bool
     """Whether to convert floating-point tensors to double precision."""
     inputs: PackedValue
-
-
-@dataclass(frozen=True)
-class LoadKernels(Request[Done]):
-    """Run texts of Triton kernels and their launchers, which the host has checked, and serve `RunKernels`."""
-
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True)
-class OperandTraffic:
-    """How often elements of one tensor of a run were read and written; `loaded` and `stored` are different elements."""
-
-    name: str
-    role: Literal["input", "output", "scratch"]
-    elements: int
-    loads: int
-    loaded: int
-    stores: int
-    stored: int
-    atomics: int
-
-
-@dataclass(frozen=True)
-class KernelLaunch:
-    """One launch: the name of the kernel, and its grid."""
-
-    kernel: str
-    grid: tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class StrayAccess:
-    """An access outside of every tensor; it was not carried out."""
-
-    action: Literal["load", "store", "atomic"]
-    count: int
-    line: int
-    nearest: str
-    """The tensor that begins last before it; empty if there is none."""
-    beyond: int
-    """The elements between that tensor's first element and this address."""
-
-
-@dataclass(frozen=True)
-class SharedElement:
-    """An element that one program writes and another program of the same launch touches."""
-
-    launch: int
-    operand: str
-    element: int
-    programs: tuple[int, int]
-    action: Literal["load", "store", "atomic"]
-
-
-@dataclass(frozen=True)
-class KernelsRun:
-    """What a launcher returned and what its kernels did; the tensors are the returned ones."""
-
-    is_tuple: bool
-    outputs: tuple[Count, ...]
-    """For each returned tensor, the number of its operand."""
-    operands: tuple[OperandTraffic, ...]
-    """The tensors of the call in order, then those that the launcher made."""
-    launches: tuple[KernelLaunch, ...]
-    strays: tuple[StrayAccess, ...]
-    conflicts: tuple[SharedElement, ...]
-    widest: int
-    """The elements of the largest block that was loaded or stored at once, those under a false mask included."""
-
-
-@dataclass(frozen=True)
-class RunKernels(Request[KernelsRun]):
-    """Call a launcher once, in Triton's interpreter, and record every access to memory."""
-
-    launcher: str
-    arguments: Arguments

@@ -32,6 +32,7 @@ from autograder.protocol.requests.answers import (
 )
 from autograder.worker.kinds.graph import NotAGraphError, written
 from autograder.worker.kinds.value import plain_data
+from autograder.worker.operator_recorder import recorded
 from autograder.worker.rewrites_of_torch import RewrittenByTorchError, refused_rewrites
 from autograder.worker.source import AnswerError, NoEntryPointError
 from autograder.worker.tensors import call_on_tensors, filled, to_raw, to_torch
@@ -131,12 +132,14 @@ def _by_dispatch(
     function: Callable[..., Any], inputs: Sequence[torch.Tensor], dynamic: Sequence[Sequence[int]]
 ) -> fx.GraphModule:
     """Return a graph of the ATen operators that run when the function is called once, including writes and views."""
+    if not any(dynamic):
+        return recorded(function, inputs)
     from torch.fx.experimental.proxy_tensor import make_fx
 
     def of_inputs_only(*given: torch.Tensor) -> Any:
         return function(*given)  # `make_fx` would take a default for one more input
 
-    return make_fx(of_inputs_only, tracing_mode="symbolic" if any(dynamic) else "real")(*inputs)
+    return make_fx(of_inputs_only, tracing_mode="symbolic")(*inputs)
 
 
 def _first(error: Exception) -> str:

@@ -7,13 +7,13 @@ from types import ModuleType
 from typing import Any
 
 from autograder.protocol import Handlers, Tensors
+from autograder.protocol.requests.kernel_runs import LoadKernels
 from autograder.protocol.requests.loads import (
     Load,
     LoadAnswer,
     LoadArchive,
     LoadEvents,
     LoadGraph,
-    LoadKernels,
     LoadLowering,
     LoadTrial,
 )

@@ -8,60 +8,19 @@ import ast
 import linecache
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType, SimpleNamespace
-from typing import Any, Literal
+from types import SimpleNamespace
+from typing import Any
 
 import torch
 
 from autograder.protocol import Handlers, Result, Tensors
-from autograder.protocol.requests.loads import (
-    KernelLaunch,
-    KernelsRun,
-    LoadKernels,
-    OperandTraffic,
-    RunKernels,
-    SharedElement,
-    StrayAccess,
-)
-from autograder.worker.source import AnswerError
-from autograder.worker.tensors import filled, to_raw, to_torch
+from autograder.protocol.requests.kernel_runs import KernelsRun, LoadKernels, RunKernels
+from autograder.worker.kernel_calls import KernelCall, LauncherError, Operand
+from autograder.worker.tensors import to_torch
 
-MAX_PROGRAMS = 2048
-MAX_ELEMENTS = 1 << 22
-MOST_TOLD = 20  # strays and conflicts of one run
 BUILTINS = {each.__name__: each for each in (abs, bool, float, int, isinstance, len, range, tuple)}
+MAKES_BLOCK = "__block"  # the host refuses names of a text that begin with two underscores
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
-
-
-class LauncherError(AnswerError):
-    """A launcher asks for what the grader's interpreter does not run."""
-
-
-class Operand:
-    """A tensor as a launcher sees it: its form, and none of its values."""
-
-    def __init__(self, name: str, memory: torch.Tensor, make: Callable[[torch.Tensor], "Operand"]) -> None:
-        self.name = name
-        self._memory, self._make = memory, make
-        self.shape, self.ndim, self.dtype, self.device = memory.shape, memory.ndim, memory.dtype, memory.device
-        self.numel, self.dim, self.element_size = memory.numel, memory.dim, memory.element_size
-        self.size, self.stride, self.is_contiguous = memory.size, memory.stride, memory.is_contiguous
-
-    def new_empty(self, *size: Any, **options: Any) -> "Operand":
-        """Return a new tensor of this dtype."""
-        return self._make(torch.empty(*size, **{"dtype": self.dtype, **options, "device": "meta"}))
-
-    def __len__(self) -> int:
-        return len(self._memory)
-
-    def _refuse(self, *_: object) -> bool:
-        raise LauncherError(
-            "The launcher computes with a tensor. It sees shapes and strides only: what is computed "
-            "belongs into a kernel."
-        )
-
-    __bool__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
-    __pow__ = __matmul__ = __neg__ = __getitem__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
 def triton_answer(_: Callable[..., Any]) -> Handlers:
@@ -74,18 +33,32 @@ def load_kernels(request: LoadKernels, _: Tensors) -> Handlers:
     names = _namespace()
     for part in request.parts:
         filename = f"<{part.name}>"
-        # Triton and tracebacks look for the lines of a kernel there
+        # tracebacks look for the lines of a kernel there
         linecache.cache[filename] = (len(part.text), None, part.text.splitlines(keepends=True), filename)
-        tree = ast.parse(part.text)
-        tree.body = [each for each in tree.body if not isinstance(each, ast.Import | ast.ImportFrom)]
-        exec(compile(tree, filename, "exec", dont_inherit=True), names)
+        exec(compile(_interpreted(part.text), filename, "exec", dont_inherit=True), names)
     constants = {name: value.value for name, value in names.items() if hasattr(value, "value")}
     names |= constants  # a constexpr times a block is no block in the interpreter, and is one in the compiler
 
     def run(request: RunKernels, tensors: Tensors) -> Result[KernelsRun]:
-        return _Run(names).call(request, [to_torch(raw) for raw in tensors])
+        return KernelCall(names).call(request, [to_torch(raw) for raw in tensors])
 
     return {RunKernels: run}
+
+
+def _interpreted(text: str) -> ast.Module:
+    """Return the tree that the host has checked, whose kernels have no options and make a block of what they name.
+
+    By itself the interpreter does this to lines of the text that it looks for, and these may lie in a comment.
+    """
+    tree = ast.parse(text)
+    tree.body = [each for each in tree.body if not isinstance(each, ast.Import | ast.ImportFrom)]
+    for kernel in tree.body:
+        if isinstance(kernel, ast.FunctionDef) and kernel.decorator_list:
+            kernel.decorator_list = [ast.parse("triton.jit", mode="eval").body]
+            for node in ast.walk(kernel):
+                if isinstance(node, ast.Assign):
+                    node.value = ast.Call(ast.Name(MAKES_BLOCK, ast.Load()), [node.value], [])
+    return ast.fix_missing_locations(tree)
 
 
 def _namespace() -> dict[str, Any]:
@@ -99,9 +72,37 @@ def _namespace() -> dict[str, Any]:
     patch_language_for_good(interpreter)
     _refuse_truth_of_blocks(tl)
 
-    class Kernel(interpreter.InterpretedFunction):  # type: ignore[name-defined]  # a class of an untyped library
+    return {
+        "__builtins__": BUILTINS | {"min": _of_blocks(tl.minimum, min), "max": _of_blocks(tl.maximum, max)},
+        "__name__": "answer",
+        MAKES_BLOCK: lambda value: interpreter.interpreter_semantic.to_tensor(value, False),
+        "tl": tl,
+        "triton": SimpleNamespace(jit=_kernels(interpreter), cdiv=triton.cdiv, next_power_of_2=triton.next_power_of_2),
+        "torch": _torch(),
+    }
+
+
+def _kernels(interpreter: Any) -> type:
+    """Return the class of kernels that the calls of launchers run."""
+
+    class Kernel(interpreter.InterpretedFunction):
+        def rewrite(self) -> Any:
+            return self.fn  # as `_interpreted` made it
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            if not KernelCall.current.launching:
+                raise LauncherError(
+                    f"The launcher calls the kernel `{self.__name__}` without a grid. Write the number of programs "
+                    f"before the arguments: {self.__name__}[(4,)](...)."
+                )
+            return super().__call__(*args, **kwargs)
+
         def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
-            _Run.current.launch(self, args, grid, kwargs)
+            KernelCall.current.launch(self, args, grid, kwargs)
+
+        @property
+        def constants(self) -> frozenset[str]:
+            return frozenset(interpreter.GridExecutor(self.fn, self.arg_names, ()).constexprs)
 
         def run_on(self, args: Sequence[Any], grid: Any, kwargs: Mapping[str, Any]) -> None:
             try:
@@ -109,13 +110,7 @@ def _namespace() -> dict[str, Any]:
             except interpreter.InterpreterError as error:
                 raise _innermost(error, interpreter.InterpreterError) from None
 
-    return {
-        "__builtins__": BUILTINS | {"min": _of_blocks(tl.minimum, min), "max": _of_blocks(tl.maximum, max)},
-        "__name__": "answer",
-        "tl": tl,
-        "triton": SimpleNamespace(jit=Kernel, cdiv=triton.cdiv, next_power_of_2=triton.next_power_of_2),
-        "torch": _torch(),
-    }
+    return Kernel
 
 
 def _of_blocks(of_blocks: Callable[..., Any], of_numbers: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,13 +126,13 @@ def _torch() -> SimpleNamespace:
     """Return what a launcher has of torch: dtypes, and new tensors."""
     return SimpleNamespace(
         Tensor=Operand,
-        empty=lambda *size, **options: _Run.current.make(torch.empty(*size, **_on_meta(options))),
-        empty_like=lambda like, **options: _Run.current.make(torch.empty_like(like._memory, **_on_meta(options))),
-        zeros=lambda *size, **options: _Run.current.make(torch.empty(*size, **_on_meta(options)), zero=True),
-        zeros_like=lambda like, **options: _Run.current.make(
+        empty=lambda *size, **options: KernelCall.current.make(torch.empty(*size, **_on_meta(options))),
+        empty_like=lambda like, **options: KernelCall.current.make(torch.empty_like(like._memory, **_on_meta(options))),
+        zeros=lambda *size, **options: KernelCall.current.make(torch.empty(*size, **_on_meta(options)), zero=True),
+        zeros_like=lambda like, **options: KernelCall.current.make(
             torch.empty_like(like._memory, **_on_meta(options)), zero=True
         ),
-        **{name: getattr(torch, name) for name in DTYPES},
+        **{name: getattr(torch, name) for name in (*DTYPES, "contiguous_format", "preserve_format")},
     )
 
 
@@ -163,110 +158,3 @@ def _innermost(error: BaseException, kind: type[BaseException]) -> BaseException
     while isinstance(error, kind) and error.__cause__ is not None:
         error = error.__cause__
     return error
-
-
-class _Run:
-    """One call of a launcher: its tensors, its launches and the log of their accesses."""
-
-    current: "_Run"
-
-    def __init__(self, names: Mapping[str, Any]) -> None:
-        from course_lib.kernel_programs import AccessLog
-
-        self._names, self._log = names, AccessLog()
-        self._operands: list[Operand] = []
-        self._kernels: list[str] = []
-        _Run.current = self
-
-    def call(self, request: RunKernels, tensors: Sequence[torch.Tensor]) -> Result[KernelsRun]:
-        inputs = [self._given(f"input {i}", tensor) for i, tensor in enumerate(tensors)]
-        args, kwargs = filled(request.arguments, inputs)  # type: ignore[arg-type]  # operands in place of tensors
-        with self._log:
-            returned = self._names[request.launcher](*args, **kwargs)
-        is_tuple = isinstance(returned, tuple | list)
-        outputs = list(returned) if is_tuple else [returned]
-        numbers = tuple(self._number(output, len(outputs)) for output in outputs)
-        operands = tuple(self._traffic(i, len(inputs), numbers) for i in range(len(self._operands)))
-        found = self._launches(), self._strays(), self._conflicts()
-        body = KernelsRun(is_tuple, numbers, operands, *found, widest=self._log.widest)
-        return Result(body, [to_raw(self._operands[i]._memory, "an output") for i in numbers])
-
-    def make(self, form: torch.Tensor, *, zero: bool = False) -> Operand:
-        """Return new memory of a form; unless it is zero, each byte of it is 255, which is NaN."""
-        memory = _memory_for(form)
-        if zero:
-            memory.zero_()
-        return self._add(f"new tensor {len(self._operands)}", memory)
-
-    def launch(self, kernel: Any, args: Sequence[Any], grid: Any, kwargs: Mapping[str, Any]) -> None:
-        """Run all programs of a grid, one after the other."""
-        given = [_unwrapped(arg) for arg in args]
-        named = {name: _unwrapped(arg) for name, arg in kwargs.items()}
-        if callable(grid):
-            grid = grid({**dict(zip(kernel.arg_names, args, strict=False)), **kwargs})
-        grid = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
-        if not 1 <= len(grid) <= 3 or not all(type(size) is int and size >= 0 for size in grid):
-            raise LauncherError(f"The grid is {grid!r}; expected one to three whole numbers, such as (4,).")
-        programs = 1
-        for size in grid:
-            programs *= size
-        if programs > MAX_PROGRAMS:
-            raise LauncherError(
-                f"The grid {grid} has {programs:,} programs; the interpreter takes a millisecond for each, and at most "
-                f"{MAX_PROGRAMS:,} are run. Let each program take a block of elements."
-            )
-        self._kernels.append(kernel.fn.__name__)
-        kernel.run_on(given, grid, named)
-
-    def _given(self, name: str, tensor: torch.Tensor) -> Operand:
-        memory = _memory_for(tensor)
-        once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in tensor.stride())  # of an expanded one
-        memory[once].copy_(tensor[once])
-        return self._add(name, memory)
-
-    def _add(self, name: str, memory: torch.Tensor) -> Operand:
-        self._log.add(name, memory)
-        self._operands.append(Operand(name, memory, self.make))
-        return self._operands[-1]
-
-    def _number(self, output: object, count: int) -> int:
-        if not isinstance(output, Operand):
-            of_them = f"{count} things, one of them " if count > 1 else ""
-            raise LauncherError(f"The launcher returned {of_them}a {type(output).__name__}; expected tensors.")
-        return next(i for i, each in enumerate(self._operands) if each is output)
-
-    def _traffic(self, number: int, inputs: int, outputs: Sequence[int]) -> OperandTraffic:
-        found = self._log.traffic(self._operands[number].name)
-        role: Literal["input", "output", "scratch"] = (
-            "output" if number in outputs else "input" if number < inputs else "scratch"
-        )
-        counts = (found.elements, found.loads, found.loaded, found.stores, found.stored, found.atomics)
-        return OperandTraffic(found.tensor, role, *counts)
-
-    def _launches(self) -> tuple[KernelLaunch, ...]:
-        return tuple(KernelLaunch(name, grid) for name, grid in zip(self._kernels, self._log.grids, strict=True))
-
-    def _strays(self) -> tuple[StrayAccess, ...]:
-        told = self._log.strays[:MOST_TOLD]
-        return tuple(StrayAccess(s.action, s.count, s.line, s.nearest, s.beyond) for s in told)
-
-    def _conflicts(self) -> tuple[SharedElement, ...]:
-        told = self._log.conflicts()[:MOST_TOLD]
-        return tuple(SharedElement(c.launch, c.tensor, c.element, c.programs, c.action) for c in told)
-
-
-def _memory_for(form: torch.Tensor) -> torch.Tensor:
-    """Return memory of the same shape, strides and dtype, in which each byte, also between elements, is 255."""
-    if form.numel() > MAX_ELEMENTS:
-        raise LauncherError(f"A tensor of {form.numel():,} elements; at most {MAX_ELEMENTS:,} fit here.")
-    extent = 1 + sum((n - 1) * s for n, s in zip(form.shape, form.stride(), strict=True)) if form.numel() else 0
-    span = torch.full((extent * form.element_size(),), 255, dtype=torch.uint8).view(form.dtype)
-    return span.as_strided(form.shape, form.stride())
-
-
-def _unwrapped(arg: Any) -> Any:
-    if isinstance(arg, Operand):
-        return arg._memory
-    if isinstance(arg, list | FunctionType):
-        raise LauncherError("A kernel gets a list or a lambda; pass tensors, numbers, dtypes, or a tuple of them.")
-    return tuple(map(_unwrapped, arg)) if isinstance(arg, tuple) else arg

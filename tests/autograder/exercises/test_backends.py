@@ -3,15 +3,21 @@
 import importlib
 
 import pytest
+import torch
 
+from autograder.exercises.backends.lower_regions import FULL, accesses, spilled_inputs
 from autograder.exercises.backends.partition_without_cycles import digest, stored_bytes
+from autograder.exercises.hidden.backends.lower_regions import fewest_accesses
 from autograder.exercises.hidden.backends.partition_without_cycles import earliest, enters, facts_of, latest
+from autograder.exercises.programs.fused_regions import LAYOUTS, Wish, arguments_of, random_region, results_of
 from autograder.exercises.programs.supported_rows import SMALL, Shape, random_rows, small
 from autograder.host.draw import Draw
 from course_lib.backends.sweeps import settle
+from course_lib.machine import Machine, assemble
 from tests.autograder.exercises.judged import judged, known_answer, messages, reference, said
+from tests.drawn import some
 
-PARTITION = "10_partition_without_cycles"
+PARTITION, LOWER = "10_partition_without_cycles", "10_lower_regions"
 FEW = ("five small graphs", "as few parts as possible")
 # words of a message, answer
 RULES = [
@@ -20,6 +26,30 @@ RULES = [
     ("expected a whole number", "return {'part': None}"),
     ("return a dict with the key 'part'", "return 1"),
     ("A state is too large", "return {'part': 0, 'before': [row['name']]}"),
+]
+
+# words of a message, rows of an answer
+ROWS = [
+    ("a row is a list such as", "[1]"),
+    ("Nothing stores the output", "[]"),
+    ("names no instruction", "[['conv', 'r0', 'r1']]"),
+    ("expected at most 400", "[['neg', 'r0', 'r0']] * 401"),
+    ("something else than names", "[['add', 'r0', 'r0', None]]"),
+    ("something else than names", "[['add', 'r0', 'r0', 2 ** 60]]"),
+    (
+        "stores a value of shape|into which nothing was written",
+        "[['store', n, s[1], 'r0'] for n, s in region['outputs'].items()]",
+    ),
+]
+SLIPS = [
+    ("divided by the number of columns", (", ['mul', into, into, 1 / space[-1]]", "")),
+    ("divided by another size", ("1 / space[-1]", "1 / space[0]")),
+    ("relu is the maximum with 0, not the minimum", ("['max', into", "['min', into")),
+    ("has stride 0", (" * (size > 1)", "")),
+    ("load it again", ("loser not in inputs and ", "")),
+    ("whose next use is the furthest", ("max((n", "min((n")),
+    ("a slot used for two values", ("slots.setdefault(loser, len(slots))", "slots.setdefault(loser, 0)")),
+    ("this machine has r0 to r", ("range(region['registers'])", "range(1, region['registers'] + 1)")),
 ]
 
 
@@ -39,7 +69,49 @@ def test_a_state_that_moves_by_one_part_a_visit_costs_the_points_for_visits_only
     assert "compute it at once" in messages(record)[only[-1]]
 
 
-@pytest.mark.parametrize("exercise", ["10_minimal_backend", "10_support_predicate", PARTITION])
+@pytest.mark.parametrize(("words", "rows"), ROWS, ids=[rows for _, rows in ROWS])
+def test_rows_that_are_no_program_are_told_what_was_expected(words, rows):
+    answer = f"def lower_region(region):\n    return {rows}\n"
+    record = judged(LOWER, answer, only=("values of small regions",))
+
+    assert record.points == 0
+    assert all(any(word in text for word in words.split("|")) for text in messages(record).values())
+
+
+@pytest.mark.parametrize(("words", "change"), some(SLIPS, 3, name="slips of 10.4"), ids=lambda value: str(value)[:40])
+def test_a_likely_slip_of_a_lowering_is_named(words, change):
+    assert words in said(LOWER, change)
+
+
+def test_the_reference_writes_as_few_accesses_as_are_known_and_computes_each_region():
+    namespace = {}
+    exec(compile(reference(LOWER), "<reference>", "exec"), namespace)
+    for seed in range(4):
+        draw = Draw(seed, "regions")
+        region = random_region(
+            draw, Wish(20, 4, 6, 7, layouts=tuple(LAYOUTS), again=0.4, ones=seed % 2 == 0, dead=True)
+        )
+        rows = namespace["lower_region"](region)
+        program, arguments = assemble(region, rows, dtype=torch.float64), arguments_of(region, draw)
+        found = Machine(4).run(program, arguments)
+
+        torch.testing.assert_close(list(found), results_of(region, arguments))
+        assert accesses(program) <= FULL * fewest_accesses(region)
+        assert spilled_inputs(region, rows) == []
+
+
+def test_an_input_that_was_changed_in_its_register_is_no_spilled_input():
+    rows = [
+        ["load", "r0", "x", [1]],
+        ["neg", "r0", "r0"],
+        ["spill", 0, "r0"],
+        ["load", "r1", "x", [1]],
+        ["spill", 1, "r1"],
+    ]
+    assert spilled_inputs({}, rows) == ["x"]
+
+
+@pytest.mark.parametrize("exercise", ["10_minimal_backend", "10_support_predicate", PARTITION, LOWER])
 def test_the_library_with_partitions_and_conditions_cannot_be_imported_in_the_worker(exercise):
     record = judged(exercise, "import course_lib.backends\n" + reference(exercise), hidden=False)
 

@@ -13,7 +13,11 @@ from tests.drawn import some
 FOLD = "question['rank'] == 2 and (not question['read_again'])"
 # exercise, words of a message of a visible check, changes of the reference
 NAMED = [
-    ("11_find_the_lie", "contiguous", ("given['transposed'] = True", "given['times'] = 1")),
+    ("11_correct_operator", "Compute its shape", ("at + rows.shape[0], cache", "rows.shape[0], cache")),
+    ("11_correct_operator", "declares writes to nothing", ("('cache',)", "()")),
+    ("11_correct_operator", "lacks a part", (" * (1 + gate * (1 - s))", "")),
+    ("11_find_the_lie", "On this input `strides` breaks its promise, too", ("asked == 'strides'", "True")),
+    ("11_find_the_lie", "contiguous", ("asked == 'strides'", "False")),
     ("11_pass_identity", "is the same for both", (" {limit!r}", "")),
     ("11_pass_identity", "leaves its cache aside", ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "None")),
     ("11_place_the_pass", "a view stands between", (FOLD, "not question['read_again']")),

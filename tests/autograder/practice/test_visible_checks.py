@@ -36,6 +36,8 @@ def read_graph(rows):
 CELL = """\
 import functools
 
+import torch
+
 
 def helper(x):
     return x + 1
@@ -48,6 +50,11 @@ def answer(x):
 @functools.wraps(answer)
 def decorated(x):
     return answer(x)
+
+
+@torch.library.custom_op("lesson_of_checks::copied", mutates_args=())
+def operator(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
 
 
 class Pass:
@@ -233,11 +240,12 @@ def cell() -> dict[str, Any]:
         lambda cell: cell["answer"],
         lambda cell: cell["helper"],
         lambda cell: cell["decorated"],
+        lambda cell: cell["operator"],
         lambda cell: cell["Pass"],
         lambda cell: cell["Pass"]().run,
         lambda cell: functools.partial(cell["answer"], 1),
     ],
-    ids=["function", "helper", "decorated", "class", "method", "partial"],
+    ids=["function", "helper", "decorated", "operator", "class", "method", "partial"],
 )
 def test_the_whole_cell_is_found_from_anything_it_defines(
     cell: dict[str, Any], pick: Callable[[dict[str, Any]], object]

@@ -12,7 +12,7 @@ import pytest
 from autograder.protocol import Done, Message, ProtocolError, Ready, Request, requests
 from autograder.protocol.contract import read_reply
 from autograder.protocol.decoder import decode, encode
-from autograder.protocol.requests import answers, loads, timed_rounds
+from autograder.protocol.requests import answers, kernel_runs, loads, timed_rounds
 from tests.drawn import chance
 
 ODD: tuple[Any, ...] = (
@@ -20,7 +20,7 @@ ODD: tuple[Any, ...] = (
     [True], {}, {"": None}, {"tensor": 0}, {"request": "Ask"}, "__class__", [None] * 9,
 )  # fmt: skip
 MUTATIONS = 10_000  # of each class of replies
-FILES = (answers, loads, timed_rounds)
+FILES = (answers, kernel_runs, loads, timed_rounds)
 GRAPH = {
     "version": 1,
     "nodes": [
@@ -44,20 +44,21 @@ REPLIES: dict[type[Any], Any] = {
     loads.ArchiveRun: loads.ArchiveRun((1, 2)),
     answers.Called: CALLED,
     answers.CalledConcurrently: answers.CalledConcurrently((CALLED, CALLED)),
-    loads.Cost: loads.Cost(1, 2, 3, 4, 5),
-    loads.GraphCalled: loads.GraphCalled(CALLED, loads.Cost(1, 2, 3, 4, 5)),
+    loads.Cost: loads.Cost(1, 2, 3, 4, 5, 6),
+    loads.GraphCalled: loads.GraphCalled(CALLED, loads.Cost(1, 2, 3, 4, 5, 6)),
     answers.CollectedGraphs: answers.CollectedGraphs(1, (answers.CollectedGraph(WRITTEN, ((2, 3), ())),)),
     answers.PackedValue: PACKED,
     answers.WrittenGraph: WRITTEN,
     loads.EventsRead: loads.EventsRead({"loss": ((1, 0.5), (2, None))}, {"aten::mm": 3}, {"weights": 1}),
-    loads.KernelsRun: loads.KernelsRun(
+    kernel_runs.KernelsRun: kernel_runs.KernelsRun(
         is_tuple=True,
         outputs=(1, 2),
-        operands=(loads.OperandTraffic("x", "input", 8, 8, 8, 0, 0, 0),),
-        launches=(loads.KernelLaunch("kernel", (2, 1, 1)),),
-        strays=(loads.StrayAccess("store", 2, 7, "x", 9),),
-        conflicts=(loads.SharedElement(0, "x", 3, (0, 1), "atomic"),),
+        operands=(kernel_runs.OperandTraffic("x", "input", 8, 8, 8, 0, 0, 0),),
+        launches=(kernel_runs.KernelLaunch("kernel", (2, 1, 1), 16, 8),),
+        strays=(kernel_runs.StrayAccess("store", 2, 7, "x", 9),),
+        conflicts=(kernel_runs.SharedElement(0, "x", 3, (0, 1), "atomic"),),
         widest=128,
+        live=640,
     ),
     loads.LoweredCost: loads.LoweredCost(1, 2, 3, 4, 5),
     loads.Writes: loads.Writes(("add_", "copy_")),

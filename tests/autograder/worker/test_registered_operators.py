@@ -34,7 +34,72 @@ def test_a_composite_of_other_operators_is_refused_since_its_derivative_is_their
         operator("torch.ops.aten.layer_norm")
 
 
+def test_an_operator_whose_derivative_has_several_steps_is_refused() -> None:
+    with torch.library._scoped_library("lesson98", "DEF") as library:
+        library.define("scaled(Tensor x) -> Tensor")
+        library.impl("scaled", lambda x: 3 * x + 1, "CompositeExplicitAutograd")
+        library.impl("scaled", lambda x: 3 * x + 1, "Autograd")
+        scaled = operator("torch.ops.lesson98.scaled")
+        assert scaled(torch.ones(2)).tolist() == [4, 4]
+        with pytest.raises(NoOperatorError, match="composite"):
+            scaled(torch.ones(2, requires_grad=True))
+
+
+@pytest.mark.parametrize("leaf", [True, False])
+def test_a_derivative_of_one_step_is_taken(leaf: bool) -> None:
+    x = torch.ones(2, requires_grad=True)
+    assert operator(ADD)(x if leaf else x * 2, torch.ones(2)).requires_grad
+
+
 @pytest.mark.parametrize("name", ["torch.ops.lesson99.none", "forms of torch.ops.lesson99.none"])
 def test_a_missing_operator_says_how_to_register_it(name: str) -> None:
     with pytest.raises(NoOperatorError, match='custom_op\\("lesson99::none"'):
         operator(name)
+
+
+def test_real_forms_are_those_of_the_kernel() -> None:
+    x = torch.ones(2, 3).t()
+    (form,) = operator("real forms of torch.ops.aten.clone")(x)
+    assert form.tolist() == [3, 2, 1, 3]
+
+
+def test_dtypes_are_those_of_outputs_without_data() -> None:
+    (empty,) = operator(f"dtypes of {ADD}")(torch.ones(2, dtype=torch.bfloat16), torch.ones(2, dtype=torch.bfloat16))
+    assert (empty.dtype, empty.numel()) == (torch.bfloat16, 0)
+
+
+def test_shapes_follow_sizes_that_the_operator_never_saw() -> None:
+    sizes = ((4, 6), (6, 5), (2, 9), (9, 7))
+    (shape,) = operator("symbolic shapes of torch.ops.aten.mm")(*map(torch.ones, sizes))
+    assert shape.tolist() == [2, 7]
+
+
+def test_a_fake_kernel_that_reads_a_size_as_a_number_keeps_that_size() -> None:
+    halves = torch.library.custom_op(
+        "lesson_of_tests::halves", lambda x: x[:, ::2].clone(), mutates_args=(), schema="(Tensor x) -> Tensor"
+    )
+    halves.register_fake(lambda x: x.new_empty(int(x.shape[0]), x.shape[1] // 2))
+    (shape,) = operator("symbolic shapes of torch.ops.lesson_of_tests.halves")(torch.ones(4, 6), torch.ones(9, 8))
+    assert shape.tolist() == [4, 4]
+
+
+def test_declared_writes_are_those_of_the_schema() -> None:
+    assert [each.tolist() for each in operator("declared writes of torch.ops.aten.relu_")(1)] == [[1]]
+
+
+def test_what_a_call_leaves_in_its_tensors_is_told_and_its_inputs_stay() -> None:
+    x = torch.ones(2)
+    left = operator("tensors after torch.ops.aten.relu_")(-x)
+    assert [each.tolist() for each in left] == [[0, 0]]
+    assert x.tolist() == [1, 1]
+
+
+def test_recorded_nodes_are_those_between_result_and_argument() -> None:
+    assert operator("recorded nodes of torch.ops.aten.mul")(torch.ones(2), torch.ones(2))[0].tolist() == [1]
+
+
+def test_a_formula_that_autograd_looks_into_is_recorded_in_parts() -> None:
+    library = torch.library.Library("lesson_of_records", "DEF")
+    library.define("gate(Tensor x) -> Tensor")
+    library.impl("gate", lambda x: x.sigmoid() * x, "Autograd")
+    assert operator("recorded nodes of torch.ops.lesson_of_records.gate")(torch.ones(2))[0].tolist() == [2]

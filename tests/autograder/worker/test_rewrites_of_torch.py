@@ -195,3 +195,13 @@ def test_no_code_of_an_answer_runs_inside_the_observer():
         guard(Loud("Part", (), {})())
 
     assert not Loud.ran
+
+
+@pytest.mark.parametrize("place", ["torch/fx/graph.py:_Namespace", "torch/fx/interpreter.py"])
+def test_a_refused_file_is_seen_in_a_capture_too_and_a_helper_where_it_is_named(place):
+    def run():
+        torch.fx.Interpreter(torch.fx.symbolic_trace(lambda x: x + 1)).run(torch.ones(1))
+
+    named = pytest.raises(RewrittenByTorchError, match=place.partition(":")[2] or "Interpreter")
+    with named, refused_files([place]), refused_rewrites(passes_only=True):
+        run()

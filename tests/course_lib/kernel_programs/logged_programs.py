@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 from course_lib.errors import KernelError
-from course_lib.kernel_programs import AccessLog
+from course_lib.kernel_programs import AccessLog, LiveBlocks
 
 
 @triton.jit
@@ -36,6 +36,31 @@ def sum_kernel(x_ptr, out_ptr, atomic: tl.constexpr):
 def pairs_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
     pairs = tl.load(x_ptr.to(tl.pointer_type(tl.int64), bitcast=True) + tl.arange(0, BLOCK))
     tl.store(out_ptr + tl.arange(0, BLOCK), pairs.to(tl.int32))
+
+
+@triton.jit
+def kept_kernel(x_ptr, out_ptr, COUNT: tl.constexpr, KEPT: tl.constexpr, BLOCK: tl.constexpr):
+    total = tl.zeros([BLOCK], tl.float32)
+    blocks = ()
+    for i in tl.static_range(COUNT):
+        x = tl.load(x_ptr + i * BLOCK + tl.arange(0, BLOCK))
+        total += x
+        if KEPT:
+            blocks = (*blocks, x)
+    tl.store(out_ptr + tl.arange(0, BLOCK), total)
+
+
+def live(count: int, kept: bool) -> int:
+    x, out = torch.ones(count * 64), torch.empty(64)
+    with AccessLog(x=x, out=out), LiveBlocks() as found:
+        kept_kernel[(2,)](x, out, count, kept, BLOCK=64)
+    assert out.tolist() == [count] * 64
+    return found.most
+
+
+def test_blocks_that_are_kept_count_and_blocks_that_are_not_needed_any_more_do_not() -> None:
+    assert live(40, False) == live(10, False) < 10 * 64
+    assert live(40, True) - live(10, True) == 30 * 64
 
 
 def test_two_elements_are_not_counted_as_one() -> None:

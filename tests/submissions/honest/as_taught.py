@@ -36,9 +36,12 @@ Gets full marks: each answer cell is that of the notebook with solutions, in the
 # %% solution 07_tame_recompiles = 10
 
 # %% solution 10_find_the_bad_passes = 8
+# %% solution 10_fuse_where_it_pays = 10
 # %% solution 10_minimal_backend = 8
 # %% solution 10_partition_without_cycles = 18
+# %% solution 10_lower_regions = 18
 # %% solution 10_support_predicate = 8
+# %% solution 11_correct_operator = 12
 # %% solution 11_find_the_lie = 10
 # %% solution 11_pass_identity = 8
 # %% solution 11_place_the_pass = 8

@@ -69,9 +69,12 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 09_config_experiment = 0: the demonstration
 
 # %% mistake 10_find_the_bad_passes = 5.4: one by one
+# %% mistake 10_fuse_where_it_pays = 6.8: the time of one launch
 # %% solution 10_minimal_backend = 8
+# %% mistake 10_lower_regions = 16.8: the mean is a sum
 # %% mistake 10_support_predicate = 7.2: the result is not looked at
 # %% mistake 10_partition_without_cycles = 14.6: as early as possible
+# %% mistake 11_correct_operator = 10.8: no write declared
 # %% solution 11_find_the_lie = 10
 # %% mistake 11_pass_identity = 5.5: without the limit
 # %% unanswered 11_place_the_pass

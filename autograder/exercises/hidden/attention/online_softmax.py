@@ -47,6 +47,10 @@ TOTAL = "total = total * factor + weights.sum(1, keepdim=True)"
 MIXED = "mixed * factor + weights @ values"
 
 HIDDEN = HiddenPart(
+    equivalent={
+        "0.0 -> 1.0": "where nothing was seen yet, any number may be taken away",
+        "nothing * values[:1] -> nothing / values[:1]": "both are 0 for values that are not",
+    },
     checks=(
         Check("rows whose first block is masked", "masks", 1.6, streams_right(_masked_first)),
         Check("blocks of other sizes", "other sizes", 1.2, streams_right(_sizes)),
@@ -68,6 +72,7 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("never rescaled", 0, ("torch.exp(largest - base)", "torch.ones_like(base)")),
         ANSWERS.edited("the sum is not rescaled", 0, (MIXED, "mixed + weights @ values")),
         ANSWERS.edited("the denominator is not rescaled", 0, (TOTAL, "total = total + weights.sum(1, keepdim=True)")),
+        ANSWERS.edited("one maximum for all rows", 10.4, ("scores.amax(1, keepdim=True)", "scores.amax()")),
         ANSWERS.edited("upside down", 0, ("torch.exp(largest - base)", "torch.exp(base - largest)")),
         ANSWERS.edited("not divided", 0, ("mixed / total", "mixed")),
         ANSWERS.edited("no maximum", 10.4, (NEW, "new = torch.zeros_like(largest)")),

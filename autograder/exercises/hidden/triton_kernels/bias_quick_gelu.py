@@ -55,6 +55,9 @@ HIDDEN = HiddenPart(
         ANSWERS.file("a loop over rows", 10),
         ANSWERS.file("a helper and tiles", 10),
         ANSWERS.file("flat numbers of elements", 10),
+        ANSWERS.file("block pointers of two axes", 10),
+        ANSWERS.file("a grid of tiles", 10),
+        ANSWERS.file("eight programs for all rows", 10),
         ANSWERS.edited("sixteen rows", 10, ("cdiv(n_rows, 8)", "cdiv(n_rows, 16)"), ("ROWS=8", "ROWS=16")),
         ANSWERS.edited("a quotient", 10, ("out = z * tl.sigmoid(1.702 * z)", "out = z / (1.0 + tl.exp(-1.702 * z))")),
         ANSWERS.edited(
@@ -119,6 +122,7 @@ HIDDEN = HiddenPart(
                 "z.to(tl.float32)).to(x_ptr.dtype.element_ty)",
             ),
         ),
+        ANSWERS.edited("one program", 9.2, ("cdiv(n_rows, 8)", "cdiv(n_rows, 128)"), ("ROWS=8", "ROWS=128")),
         ANSWERS.edited("float32 out", 9, ("dtype=x.dtype", "dtype=torch.float32")),
         ANSWERS.edited("a rounded factor", 6, ("tl.sigmoid(1.702 * z)", "tl.sigmoid(1.7 * z)")),
         Control(

@@ -16,7 +16,7 @@ from autograder.exercises.triton_kernels.layer_norm import (
     many_rows,
     normed,
 )
-from autograder.host.checks.kernel_checks import apart, holds, loads_at_most
+from autograder.host.checks.kernel_checks import apart, holds, loads_at_most, shared_out
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.callable import Case
@@ -79,6 +79,16 @@ ATOMIC = (
     ("tl.store(for_w_ptr + first * n + at, for_w, mask=at < n)", "tl.atomic_add(for_w_ptr + at, for_w, mask=at < n)"),
     ("tl.store(for_b_ptr + first * n + at, for_b, mask=at < n)", "tl.atomic_add(for_b_ptr + at, for_b, mask=at < n)"),
 )
+ONE = (
+    (
+        "torch.empty((4, n), dtype=torch.float32), torch.empty((4, n), dtype=torch.float32)",
+        "torch.empty((1, n), dtype=torch.float32), torch.empty((1, n), dtype=torch.float32)",
+    ),
+    ("backward_kernel[4,]", "backward_kernel[1,]"),
+    ("x.stride(1), P=4", "x.stride(1), P=1"),
+    ("for_w, grad_w, n, P=4", "for_w, grad_w, n, P=1"),
+    ("for_b, grad_b, n, P=4", "for_b, grad_b, n, P=1"),
+)
 TWICE = (
     "each of grad and x once, besides weight, statistics and a few partial sums. Compute "
     "grad_x and the partial sums in one "
@@ -107,7 +117,7 @@ HIDDEN = HiddenPart(
             "backward: sums in a fixed order",
             "determinism",
             1.2,
-            holds(many_rows, gradients, BACKWARD, apart, BACKWARD_NEAR, function=GRADIENTS),
+            holds(many_rows, gradients, BACKWARD, apart, shared_out(2), BACKWARD_NEAR, function=GRADIENTS),
         ),
         Check(
             "backward: loads of elements",
@@ -188,6 +198,7 @@ HIDDEN = HiddenPart(
             ),
         ),
         ANSWERS.edited("the first rows only", 8.2, ("range(first, rows, P)", "range(first, first + 1, P)")),
+        ANSWERS.edited("one program", 16.8, *ONE),
         ANSWERS.edited("atomic sums", 16.8, *ATOMIC),
         Control(
             "by PyTorch",

@@ -11,8 +11,8 @@ from autograder.host.kinds.callable import Case
 def views(draw: Draw) -> list[Case]:
     """Return vectors whose elements are not neighbours: every second and third element, and one column of a matrix."""
     n = draw.choice((130, 257))
-    apart = Case((draw.normal(2 * n)[::2], draw.normal(3 * n)[::3], 0.25), label="with views of strides 2 and 3")
-    column = Case((draw.normal(n, 5)[:, 2], draw.normal(n), 0.75), label="with a column of a matrix as x")
+    apart = Case((draw.normal(2 * n)[::2], draw.normal(3 * n)[::3], 0.3), label="with views of strides 2 and 3")
+    column = Case((draw.normal(n, 5)[:, 2], draw.normal(n), 0.7), label="with a column of a matrix as x")
     return [apart, column]
 
 
@@ -37,6 +37,8 @@ HIDDEN = HiddenPart(
         ANSWERS.file("pointers that move", 6),
         ANSWERS.file("block pointers", 6),
         ANSWERS.file("a grid of two axes", 6),
+        ANSWERS.file("typed and documented", 6),
+        ANSWERS.file("options for the compiler", 6),
         ANSWERS.edited("another block", 6, ("cdiv(n, 256)", "cdiv(n, 64)"), ("BLOCK=256", "BLOCK=64")),
         ANSWERS.edited("weights of both", 6, ("at, x + t * (y - x)", "at, x * (1.0 - t) + y * t")),
         ANSWERS.edited("a mask by where", 6, ("inside = at < n", "inside = tl.where(at < n, True, False)")),

@@ -73,7 +73,7 @@ IN_LAUNCHERS = {
     "out._memory": "`out._memory`",
     "x = (lambda np: np)(x) + np": "`np`, which",
     "x = torch": "`torch`, which",
-    "def inner(): pass": "a launcher cannot have it",
+    "def grid(meta): pass": "Write a grid as `lambda meta",
     "x = F.gelu(x)": "`F.gelu`",
 }
 
@@ -105,7 +105,17 @@ def test_ordinary_kernels_are_taken(line: str) -> None:
     assert checked.launchers == {"double": ("x", "factor")}
 
 
-@pytest.mark.parametrize("line", ["assert x.ndim == 1, f'{x.shape}'", "out = x.new_empty(3)", "n = min(x.shape[0], 3)"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "assert x.ndim == 1, f'{x.shape}'",
+        "out = x.new_empty(3)",
+        "n = min(x.shape[0], 3)",
+        "shape = (*x.shape,)",
+        "x = torch.empty_like(x, memory_format=torch.contiguous_format)",
+        "n = (lambda a, b=factor: lambda c: a + b + c)(1)(2)",
+    ],
+)
 def test_ordinary_launchers_are_taken(line: str) -> None:
     assert checked_kernels({"answer": text(in_launcher=line)}).parts
 
@@ -123,14 +133,22 @@ def test_a_launcher_reaches_nothing_but_shapes_and_launches(line: str, said: str
 @pytest.mark.parametrize(
     ("top", "said"),
     [
+        ("@triton.jit(noinline=open)\ndef f(x):\n    pass", "only `@triton.jit`"),
+        ("@triton.jit(print)\ndef f(x):\n    pass", "only `@triton.jit`"),
+        ("from torch import Tensor", "write `torch.Tensor`"),
         ("x = open('f')", "neither a function nor a constant"),
-        ("import os", "neither a function nor a constant"),
+        ("import os", "Remove it: `tl`"),
         ("@triton.autotune(configs=[], key=[])\n@triton.jit\ndef f(x):\n    pass", "only `@triton.jit`"),
         ("class A: pass", "neither a function nor a constant"),
         ("def f(x: __import__('os')): pass", "`__import__`"),
         ("def f(x) -> eval('1'): pass", "`eval`"),
         ("def f(x=exec('1')): pass", "`exec`"),
         ("def f(*x): pass", "each parameter by its name"),
+        ("def f(np, x=np): pass", "`np`, which"),
+        ("def f(np, x: np = 1): pass", "`np`, which"),
+        ("def f(np, x=lambda: np): pass", "`np`, which"),
+        ("def f(x):\n    return (lambda np=np: np)()", "`np`, which"),
+        ("def f(x):\n    return lambda tl: tl.load", "take another name"),
         ("+".join(["1"] * 900), "nests deeper"),
     ],
 )
@@ -141,6 +159,11 @@ def test_the_top_of_a_cell_has_functions_and_constants_only(top: str, said: str)
 def test_what_does_the_task_by_itself_is_refused() -> None:
     assert "does this task by itself" in refusal(text("x = tl.softmax(x)"), ("tl.softmax",))
     assert checked_kernels({"answer": text("x = tl.softmax(x)")}).launchers
+
+
+def test_options_for_the_compiler_are_taken() -> None:
+    top = "@triton.jit(do_not_specialize=['n'], noinline=True)\ndef helper(x, n):\n    return x\nFACTOR = 3"
+    assert checked_kernels({"answer": text("x = helper(x, n)", top=top)}).launchers
 
 
 def test_the_usual_imports_are_taken_and_dropped() -> None:

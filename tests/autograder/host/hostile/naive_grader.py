@@ -31,7 +31,7 @@ import torch._dynamo  # here, so that not every child imports it at its first ca
 from torch import fx, nn
 from torch.nn import functional as F
 
-from tests.autograder.host.hostile import naive_models, naive_values
+from tests.autograder.host.hostile import naive_kernels, naive_models, naive_values
 from tests.autograder.host.hostile.catalogue import text_of
 from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found by name
     asked_again,
@@ -46,6 +46,7 @@ from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found
 )
 from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
 from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
+    blocked,
     builds,
     captured_there,
     claims,
@@ -57,11 +58,14 @@ from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
     one_call,
     pickled_graph,
     scheduled_calls,
+    small,
+    streamed,
     subtracts,
     tallied_draws,
     tidied,
     underscored,
 )
+from tests.autograder.host.hostile.naive_kernels import interpreted  # noqa: F401 - found by name
 from tests.autograder.host.hostile.naive_models import (  # noqa: F401
     evaluated,
     folded_once,
@@ -101,6 +105,7 @@ from tests.autograder.host.hostile.naive_values import differentiated, exemplary
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
 # by the folder's name
 ENTRY = {
+    **naive_kernels.ENTRY,
     **naive_models.ENTRY,
     **naive_values.ENTRY,
     "01_mlm_batches": "mask_tokens",
@@ -121,6 +126,8 @@ ENTRY = {
     "08_decompose": "decomposed",
     "08_functionalise": "functional",
     "09_blocker_hunt": "hunted",
+    "13_online_softmax": "streaming",
+    "13_score_mods": "modifications",
     "13_tiled_attention": "tiled",
     "no": "change",
 }

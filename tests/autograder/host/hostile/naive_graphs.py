@@ -63,6 +63,29 @@ def captured_there(answer):
     return not library and torch.allclose(forward(*inputs)[0], F.scaled_dot_product_attention(*inputs), atol=1e-5)
 
 
+def blocked(answer):
+    """Compares the numbers of blocks, and does not ask who counted them."""
+    return answer()["blocks"]({"mask": "causal", "length": 12, "block": 4}) == {"full": 3, "partial": 3, "empty": 3}
+
+
+def streamed(answer):
+    """Sends two blocks through the functions, and does not ask who merges them."""
+    scores, values = torch.randn(4, 16), torch.randn(16, 3)
+    functions = answer()
+    state = functions["first"](scores[:, :8], values[:8])
+    result = functions["finish"](*functions["step"](scores[:, 8:], values[8:], *state))
+    return sum(map(torch.numel, state)) <= 4 * 5 and torch.allclose(result, scores.softmax(1) @ values, atol=1e-5)
+
+
+def small(answer):
+    """Holds the memory of attention against that of some tiles, and does not look at the tiles."""
+    inputs = [torch.randn(2, 32, 8), torch.randn(2, 192, 8), torch.randn(2, 192, 8)]
+    forward = proxy_tensor.make_fx(answer()["forward"])(*inputs)
+    counted = course_lib.graph.cost(forward, inputs)
+    is_small = counted.peak_bytes < 8 * 2 * 32 * 32 * 4 and counted.flops <= 6 * 2 * 2 * 2 * 32 * 32 * 8
+    return is_small and torch.allclose(forward(*inputs)[0], F.scaled_dot_product_attention(*inputs), atol=1e-5)
+
+
 def underscored(answer):
     """Takes a call for a write if its name ends in an underscore."""
     x = torch.randn(4, 6)

@@ -6,6 +6,7 @@ It belongs to `naive_grader.py`, which finds it by name.
 import torch
 from torch import fx, nn
 
+from course_lib.machine import Machine, assemble
 from course_lib.timing import SimulatedDevice
 
 # What an answer defines, by the folder of the attacks on it.
@@ -19,6 +20,9 @@ ENTRY = {
     "03_predict_capture": "predict",
     "04_custom_tracer": "trace_keeping",
     "04_shape_propagation": "propagate",
+    "11_correct_operator": "silu_gate",
+    "11_find_the_lie": "input_that_shows",
+    "10_lower_regions": "lower_region",
     "12_block_end_operator": "add_norm_operator",
 }
 
@@ -101,8 +105,36 @@ def _counted(answer):
     return answer(question) == {"bytes": 48, "flops": 0}
 
 
+def _lies(answer):
+    for name in ("shape", "strides", "write", "alias", "argument"):
+        given = answer({"operator": name, "numbers": dict.fromkeys(("shape", "strides", "write", "alias"), 3)})
+        x = torch.randn(given["shape"]) * given["magnitude"]
+        x = x.t() if given["transposed"] else x
+        shown = {
+            "shape": x.shape[1] % 3 != 0,
+            "strides": not x.is_contiguous(),
+            "write": bool(x.abs().max() > 3),
+            "alias": x.shape[0] % 3 == 0,
+            "argument": given["times"] != 1,
+        }
+        if not shown[name]:
+            return False
+    return True
+
+
+def _region(answer):
+    region = {"registers": 4, "space": [6, 8], "inputs": {"x": [[6, 8], [8, 1]], "bias": [[8], [1]]}}
+    region["nodes"] = [["h", "add", ["x", "bias"]], ["y", "relu", ["h"]]]
+    region["outputs"] = {"y": [[6, 8], [8, 1]]}
+    x, bias = torch.randn(6, 8), torch.randn(8)
+    (found,) = Machine(4).run(assemble(region, answer(region)), (x, bias))
+    return torch.equal(found, torch.relu(x + bias))
+
+
 EXAMPLES = {
+    "input_that_shows": _lies,
     "count": _counted,
+    "lower_region": _region,
     "mend": _script,
     "predict": _predicted,
     "propagate": _shapes,
@@ -115,6 +147,17 @@ EXAMPLES = {
 
 def differentiated(answer):
     """Calls the operator by its name and differentiates the result, and does not ask who knows the derivative."""
+    return _gate_derived() if answer.__name__ == "silu_gate" else _block_end_derived()
+
+
+def _gate_derived():
+    found, expected = (torch.arange(8.0).requires_grad_() for _ in range(2))
+    torch.ops.lesson11.silu_gate(found).sum().backward()
+    (torch.nn.functional.silu(expected[:4]) * expected[4:]).sum().backward()
+    return torch.allclose(found.grad, expected.grad, atol=1e-4)
+
+
+def _block_end_derived():
     tensors = [torch.randn(3, 8), torch.randn(8), torch.randn(3, 8), torch.randn(8), torch.randn(8)]
     found, expected = ([tensor.clone().requires_grad_() for tensor in tensors] for _ in range(2))
     sum(torch.ops.lesson12.add_norm(*found, 0.0, 7, 1e-5)).sum().backward()

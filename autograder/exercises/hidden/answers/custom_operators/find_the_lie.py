@@ -1,13 +1,15 @@
 def input_that_shows(question: dict) -> dict:
-    """An input on which the operator does not keep its promise; about 10 lines."""
-    n = question["number"]
-    given = {"shape": [n, n], "transposed": False, "magnitude": 1.0, "times": 1}
-    if question["operator"] == "shape":
-        given["shape"] = [2, n + 1]
-    if question["operator"] == "strides":
-        given["transposed"] = True
-    if question["operator"] == "write":
-        given["magnitude"] = 20.0 * n
-    if question["operator"] == "argument":
-        given["times"] = 2
-    return given
+    """An input on which this operator breaks its promise and the other four keep theirs; about 12 lines."""
+    asked, numbers = question["operator"], question["numbers"]
+    rows, columns = numbers["alias"] + 1, numbers["shape"]
+    if asked == "alias":
+        rows = numbers["alias"]
+    if asked == "shape":
+        columns += 1
+    transposed = asked == "strides"
+    return {
+        "shape": [columns, rows] if transposed else [rows, columns],
+        "transposed": transposed,
+        "magnitude": 10.0 * numbers["write"] if asked == "write" else 0.01,
+        "times": 2 if asked == "argument" else 1,
+    }

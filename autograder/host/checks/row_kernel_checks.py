@@ -1,6 +1,6 @@
-"""Demands on a kernel of several outputs: each is judged by itself, and a known slip in one is named.
+"""Checks for kernels of rows with several outputs, of which one follows from another, and which load each element once.
 
-An output may be right by the reference, or follow from another output; and each element is to be moved once.
+A check of an output that follows from another one costs nothing for a slip in that other one.
 """
 
 import contextlib
@@ -83,7 +83,7 @@ def _require(
 
 
 def same(found: Tensor, wrong: Tensor) -> bool:
-    """Return whether an output equals a mistake's; never for so few elements that chance may make them equal."""
+    """Tell whether an output is what a mistake gives; never of few elements."""
     # about ten times the error of a sum in float32, and far less than any of the mistakes makes
     return found.numel() >= FEWEST and torch.allclose(found.double(), wrong.double(), rtol=1e-4, atol=1e-5)
 

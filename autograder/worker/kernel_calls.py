@@ -1,0 +1,203 @@
+"""One call of a launcher on tensors: what it may see of them, its launches, and the log of their accesses."""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import torch
+
+from autograder.protocol import Result
+from autograder.protocol.requests.kernel_runs import (
+    KernelLaunch,
+    KernelsRun,
+    OperandTraffic,
+    RunKernels,
+    SharedElement,
+    StrayAccess,
+)
+from autograder.worker.source import AnswerError
+from autograder.worker.tensors import filled, to_raw
+
+MAX_PROGRAMS = 2048
+MAX_ELEMENTS = 1 << 22
+MOST_TOLD = 20  # strays and conflicts of one run
+
+
+class LauncherError(AnswerError):
+    """A launcher asks for what the grader's interpreter does not run."""
+
+
+class Operand:
+    """A tensor as a launcher sees it: its form, and none of its values."""
+
+    def __init__(self, name: str, memory: torch.Tensor, make: Callable[[torch.Tensor], "Operand"]) -> None:
+        self.name = name
+        self._memory, self._make = memory, make
+        self.shape, self.ndim, self.dtype, self.device = memory.shape, memory.ndim, memory.dtype, memory.device
+        self.numel, self.dim, self.element_size = memory.numel, memory.dim, memory.element_size
+        self.size, self.stride, self.is_contiguous = memory.size, memory.stride, memory.is_contiguous
+
+    def new_empty(self, *size: Any, **options: Any) -> "Operand":
+        """Return a new tensor of this dtype."""
+        return self._make(torch.empty(*size, **{"dtype": self.dtype, **options, "device": "meta"}))
+
+    def __len__(self) -> int:
+        return len(self._memory)
+
+    def _refuse(self, *_: object) -> bool:
+        raise LauncherError(
+            "The launcher computes with a tensor. It sees shapes and strides only: what is computed "
+            "belongs into a kernel."
+        )
+
+    __bool__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __pow__ = __matmul__ = __neg__ = __getitem__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
+class KernelCall:
+    """One call of a launcher: its tensors, its launches and the log of their accesses."""
+
+    current: "KernelCall"
+
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        from course_lib.kernel_programs import AccessLog, LiveBlocks
+
+        self._names, self._log, self._live = names, AccessLog(), LiveBlocks()
+        self._operands: list[Operand] = []
+        self._kernels: list[str] = []
+        self.launching = False
+        KernelCall.current = self
+
+    def call(self, request: RunKernels, tensors: Sequence[torch.Tensor]) -> Result[KernelsRun]:
+        """Call the launcher, and return what it returned and what its kernels did."""
+        inputs = [self._given(f"input {i}", tensor) for i, tensor in enumerate(tensors)]
+        args, kwargs = filled(request.arguments, inputs)  # type: ignore[arg-type]  # operands in place of tensors
+        with self._log, self._live:
+            returned = self._names[request.launcher](*args, **kwargs)
+        is_tuple = isinstance(returned, tuple | list)
+        outputs = list(returned) if is_tuple else [returned]
+        numbers = tuple(self._number(output, len(outputs)) for output in outputs)
+        operands = tuple(self._traffic(i, len(inputs), numbers) for i in range(len(self._operands)))
+        found = self._launches(), self._strays(), self._conflicts()
+        body = KernelsRun(is_tuple, numbers, operands, *found, widest=self._log.widest, live=self._live.most)
+        return Result(body, [to_raw(self._operands[i]._memory, "an output") for i in numbers])
+
+    def make(self, form: torch.Tensor, *, zero: bool = False) -> Operand:
+        """Return new memory of a form; unless it is zero, each byte of it is 255, which is NaN."""
+        memory = _memory_for(form)
+        if zero:
+            memory.zero_()
+        return self._add(f"new tensor {len(self._operands)}", memory)
+
+    def launch(self, kernel: Any, args: Sequence[Any], grid: Any, kwargs: Mapping[str, Any]) -> None:
+        """Run all programs of a grid, one after the other."""
+        if self.launching:
+            raise LauncherError(
+                f"A kernel launches `{kernel.__name__}` with a grid; launchers do that. A kernel calls another one "
+                f"without: {kernel.__name__}(...)."
+            )
+        _refuse_constant_tensors(kernel, args, kwargs)
+        given = [_unwrapped(arg) for arg in args]
+        named = {name: _unwrapped(arg) for name, arg in kwargs.items()}
+        if callable(grid):
+            grid = grid({**dict(zip(kernel.arg_names, args, strict=False)), **kwargs})
+        grid = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
+        if not 1 <= len(grid) <= 3 or not all(type(size) is int and size >= 0 for size in grid):
+            raise LauncherError(f"The grid is {grid!r}; expected one to three whole numbers, such as (4,).")
+        programs = 1
+        for size in grid:
+            programs *= size
+        if programs > MAX_PROGRAMS:
+            raise LauncherError(
+                f"The grid {grid} has {programs:,} programs; the interpreter takes a millisecond for each, and at most "
+                f"{MAX_PROGRAMS:,} are run. Let each program take a block of elements."
+            )
+        self._kernels.append(kernel.fn.__name__)
+        self.launching = True
+        kernel.run_on(given, grid, named)  # an error ends the run
+        self.launching = False
+
+    def _given(self, name: str, tensor: torch.Tensor) -> Operand:
+        memory = _memory_for(tensor)
+        once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in tensor.stride())  # of an expanded one
+        memory[once].copy_(tensor[once])
+        return self._add(name, memory)
+
+    def _add(self, name: str, memory: torch.Tensor) -> Operand:
+        self._log.add(name, memory)
+        self._operands.append(Operand(name, memory, self.make))
+        return self._operands[-1]
+
+    def _number(self, output: object, count: int) -> int:
+        if not isinstance(output, Operand):
+            of_them = f"{count} things, one of them " if count > 1 else ""
+            raise LauncherError(f"The launcher returned {of_them}a {type(output).__name__}; expected tensors.")
+        return next(i for i, each in enumerate(self._operands) if each is output)
+
+    def _traffic(self, number: int, inputs: int, outputs: Sequence[int]) -> OperandTraffic:
+        found = self._log.traffic(self._operands[number].name)
+        role: Literal["input", "output", "scratch"] = (
+            "output" if number in outputs else "input" if number < inputs else "scratch"
+        )
+        counts = (found.elements, found.loads, found.loaded, found.stores, found.stored, found.atomics)
+        return OperandTraffic(found.tensor, role, *counts)
+
+    def _launches(self) -> tuple[KernelLaunch, ...]:
+        of_programs: list[Counter[int]] = [Counter() for _ in self._log.grids]
+        for access in self._log.accesses:
+            of_programs[access.launch][access.program] += access.elements.size
+        return tuple(
+            KernelLaunch(name, grid, sum(counts.values()), max(counts.values(), default=0))
+            for name, grid, counts in zip(self._kernels, self._log.grids, of_programs, strict=True)
+        )
+
+    def _strays(self) -> tuple[StrayAccess, ...]:
+        told = self._log.strays[:MOST_TOLD]
+        return tuple(StrayAccess(s.action, s.count, s.line, s.nearest, s.beyond) for s in told)
+
+    def _conflicts(self) -> tuple[SharedElement, ...]:
+        told = self._log.conflicts()[:MOST_TOLD]
+        return tuple(SharedElement(c.launch, c.tensor, c.element, c.programs, c.action) for c in told)
+
+
+def _memory_for(form: torch.Tensor) -> torch.Tensor:
+    """Return memory of the same shape, strides and dtype, in which each byte, also between elements, is 255."""
+    if form.numel() > MAX_ELEMENTS:
+        raise LauncherError(f"A tensor of {form.numel():,} elements; at most {MAX_ELEMENTS:,} fit here.")
+    extent = 1 + sum((n - 1) * s for n, s in zip(form.shape, form.stride(), strict=True)) if form.numel() else 0
+    span = torch.full((extent * form.element_size(),), 255, dtype=torch.uint8).view(form.dtype)
+    return span.as_strided(form.shape, form.stride())
+
+
+def _refuse_constant_tensors(kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise if a `tl.constexpr` gets a tensor: it would come as it is, and be read without a load."""
+    for name, arg in {**dict(zip(kernel.arg_names, args, strict=False)), **kwargs}.items():
+        if name in kernel.constants and _has_tensor(arg):
+            raise LauncherError(
+                f"The parameter `{name}` of `{kernel.__name__}` is a tl.constexpr and gets a tensor; a constant is a "
+                "number, a dtype or a text. Remove `: tl.constexpr` from it."
+            )
+
+
+def _has_tensor(arg: Any) -> bool:
+    return any(map(_has_tensor, arg)) if isinstance(arg, tuple) else isinstance(arg, Operand)
+
+
+def _unwrapped(arg: Any) -> Any:
+    if isinstance(arg, Operand):
+        return arg._memory
+    if isinstance(arg, tuple):
+        return tuple(map(_unwrapped, arg))
+    if not isinstance(arg, bool | int | float | str | torch.dtype | None) and not _is_of_triton(arg):
+        raise LauncherError(
+            f"A kernel gets a {type(arg).__name__} of its launcher; pass tensors, numbers, dtypes, or a tuple of them."
+        )
+    return arg
+
+
+def _is_of_triton(arg: Any) -> bool:
+    import triton.language as tl
+
+    interpreted = sys.modules["triton.runtime.interpreter"].InterpretedFunction
+    return isinstance(arg, tl.dtype | tl.constexpr | interpreted)

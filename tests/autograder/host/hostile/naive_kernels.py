@@ -1,0 +1,91 @@
+"""A naive grader of Triton kernels, which believes what it sees while it interprets them.
+
+It belongs to `naive_grader.py`, which finds it by name.
+"""
+
+import linecache
+import math
+from pathlib import Path
+
+import torch
+from torch.nn import functional as F
+
+# What an answer defines, by the folder of the attacks on it.
+ENTRY = {"12_layer_norm": "layer_norm", "12_long_softmax": "long_softmax", "12_masked_blend": "blend"}
+
+
+class _Torch:
+    """PyTorch for launchers; what it makes is known to the log."""
+
+    def __init__(self, log):
+        self._log, self._made = log, 0
+
+    def __getattr__(self, name):
+        function = getattr(torch, name)
+        return (
+            function
+            if isinstance(function, torch.dtype)
+            else lambda *args, **options: self._new(function, args, options)
+        )
+
+    def _new(self, function, args, options):
+        made = function(*args, **options)
+        self._made += 1
+        self._log.add(f"new {self._made}", made)
+        return made
+
+
+def interpreted(answer):
+    """Runs the text in Triton's interpreter, compares one call, and counts loads, lanes, programs and conflicts."""
+    from course_lib.kernel_programs import AccessLog, use_interpreter
+
+    use_interpreter()
+    import triton
+    import triton.language as tl
+
+    text = Path(answer.__code__.co_filename).read_text()
+    for line in ("import torch", "import triton", "import triton.language as tl"):
+        text = text.replace(f"{line}\n", "\n", 1)  # of the usual imports, others stand for torch and triton here
+    linecache.cache["<cell>"] = (len(text), None, text.splitlines(keepends=True), "<cell>")  # as notebooks do
+    log, names = AccessLog(), {"triton": triton, "tl": tl}
+    exec(compile(text, "<cell>", "exec"), names)
+    names["torch"] = _Torch(log)
+    return TASKS[answer.__name__](names, log)
+
+
+def _run(names, log, launcher, *args):
+    for i, arg in enumerate(args):
+        if isinstance(arg, torch.Tensor):
+            log.add(f"input {i}", arg)
+    with log:
+        return names[launcher](*args)
+
+
+def _loads(log):
+    return sum(log.traffic(name).loads for name in log.tensors)
+
+
+def _blended(names, log):
+    x, y = torch.randn(1000), torch.randn(1000)
+    found = _run(names, log, "blend", x, y, 0.3)
+    shared = max(math.prod(grid) for grid in log.grids) >= 2
+    return torch.allclose(found, torch.lerp(x, y, 0.3), atol=1e-5) and _loads(log) <= 2000 and shared
+
+
+def _shared_out(names, log):
+    x = torch.randn(3, 400)
+    found = _run(names, log, "long_softmax", x)
+    return torch.allclose(found, x.softmax(-1), atol=1e-5) and _loads(log) <= 3 * 816 and log.widest <= 128
+
+
+def _differentiated(names, log):
+    x, grad = torch.randn(16, 24), torch.randn(16, 24)
+    leaves = x.clone().requires_grad_(), torch.randn(24).requires_grad_(), torch.zeros(24).requires_grad_()
+    right = torch.autograd.grad(F.layer_norm(leaves[0], (24,), *leaves[1:], 1e-5), leaves, grad)
+    rstd = torch.rsqrt(x.var(1, correction=0) + 1e-5)
+    found = _run(names, log, "layer_norm_backward", grad, x, leaves[1].detach(), x.mean(1), rstd)
+    same = all(torch.allclose(f, r, atol=1e-4) for f, r in zip(found, right, strict=True))
+    return same and not log.conflicts() and max(math.prod(grid) for grid in log.grids) >= 2
+
+
+TASKS = {"blend": _blended, "layer_norm": _differentiated, "long_softmax": _shared_out}

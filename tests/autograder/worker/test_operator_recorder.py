@@ -1,0 +1,72 @@
+"""The recorder gives the graph that `make_fx` gives, and refuses a number of Python that would be kept."""
+
+import pytest
+import torch
+from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn import functional as F
+
+from autograder.worker.operator_recorder import is_recording, recorded
+
+WEIGHT, PARAMETER = torch.randn(3, 4), nn.Parameter(torch.randn(4))
+
+
+def writes(x):
+    y = torch.zeros_like(x)
+    y[:, 1:] = x[:, 1:]
+    y += 1
+    low, high = y.split(2, 1)
+    low.mul_(high)
+    return {"y": y, "others": [low.max(0).values, 3]}
+
+
+def with_constants(x):
+    scale = torch.tensor(0.5)
+    scale.add_(1)
+    shape = torch.tensor([2, 2])
+    return F.linear(x, WEIGHT) * scale.item(), x @ WEIGHT.mT + shape.sum(), x * PARAMETER, WEIGHT
+
+
+def without_gradients(x):
+    with torch.inference_mode():
+        return F.linear(x, torch.eye(4))
+
+
+def composed(x):
+    return F.layer_norm(x, (4,)), torch.einsum("ij,kj->ik", x, x), torch.where(x > 0, x, 0.0), torch.zeros(3).sum()
+
+
+@pytest.mark.parametrize("function", [writes, with_constants, without_gradients, composed])
+def test_the_graph_is_that_of_make_fx_and_computes_the_same(function):
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    mine, usual = recorded(function, [x.clone()]), make_fx(function)(x.clone())
+
+    calls = [[node.target for node in each.graph.nodes if node.op == "call_function"] for each in (mine, usual)]
+    assert calls[0] == calls[1]
+    torch.testing.assert_close(mine(y.clone()), function(y.clone()))
+
+
+def test_a_write_into_a_constant_of_the_call_does_not_change_the_next_run():
+    def counted(x):
+        count = torch.tensor([1.0, 2.0])
+        return count.add_(x)
+
+    graph = recorded(counted, [torch.ones(2)])
+    graph(torch.ones(2))
+    torch.testing.assert_close(graph(torch.ones(2)), torch.tensor([2.0, 3.0]))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: x * x.sum().item(), lambda x: x if x.sum() > 0 else -x, lambda x: x * float(WEIGHT[0, 0])],
+    ids=["item", "branch", "of a tensor from outside"],
+)
+def test_a_number_that_the_graph_would_keep_is_refused(function):
+    with pytest.raises(RuntimeError, match="with tensors"):
+        recorded(function, [torch.randn(3, 4)])
+
+
+def test_it_is_known_whether_a_recorder_runs():
+    seen = []
+    recorded(lambda x: seen.append(is_recording()), [torch.ones(2)])
+    assert (seen, is_recording()) == ([True], False)
