@@ -62,7 +62,7 @@ def _judge(
         traceback.print_exc()
         return not_graded(exercise, f"A fault of the grader: {type(error).__name__}: {error}")
     finally:
-        for session in (clean, student):
+        for session in (clean, student, *getattr(answer, "others", ())):
             grading.close(session)
     return grading.record(getattr(answer, "counted", {}))
 

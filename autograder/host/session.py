@@ -276,3 +276,15 @@ def _gone(ending: Ending) -> AnswerFailedError:
     end = f"exit status {ending.exit_code}" if ending.exit_code >= 0 else f"signal {-ending.exit_code}"
     message = f"The answer ended its own process ({end}) instead of returning a result."
     return AnswerFailedError(ExerciseStatus.KILLED, message, fatal=False)
+
+
+def another(session: Session) -> Session:
+    """Return a session with a worker of its own for the same answer."""
+    return Session(
+        session.sandbox,
+        session.load,
+        session.load_tensors,
+        masked=session.masked,
+        absent=session.absent,
+        wall_s=session.wall_s,
+    )

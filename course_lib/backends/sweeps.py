@@ -4,7 +4,7 @@ This is how compilers compute facts about nodes: a rule gives a node's state fro
 its neighbours, and a driver calls the rule. The rule keeps nothing between two calls.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,11 +43,25 @@ def settle(rows: Sequence[Row], visit: Visit, *, most: int = 50) -> Settled:
         >>> settle(rows, depth).groups(), settle(rows, depth).visits
         ({1: ['a'], 2: ['b']}, 4)
     """
-    return settle_in_waves(rows, lambda wave: [visit(row) for row in wave], most=most)
+    waves = [[row["name"]] for row in rows]
+    return _settle(rows, waves, lambda wave: [visit(row) for row in wave], most=most)
 
 
 def settle_in_waves(rows: Sequence[Row], visit_each: VisitEach, *, most: int = 50) -> Settled:
-    """Do the same as `settle`, with one call for several rows in a row that are no neighbours of each other."""
+    """Do the same as `settle`, with one call for all rows that have as many rows before them on their longest path.
+
+    No two of them are neighbours, and each still comes after its inputs and before its users: it sees the same states.
+    """
+    level: dict[str, int] = {}
+    waves: list[list[str]] = []
+    for row in rows:
+        level[row["name"]] = depth = max((level[name] + 1 for name in row["inputs"]), default=0)
+        waves += [[]] if depth == len(waves) else []
+        waves[depth].append(row["name"])
+    return _settle(rows, waves, visit_each, most=most)
+
+
+def _settle(rows: Sequence[Row], waves: Sequence[list[str]], visit_each: VisitEach, *, most: int) -> Settled:
     users: dict[str, list[str]] = {row["name"]: [] for row in rows}
     for row in rows:
         for name in dict.fromkeys(row["inputs"]):
@@ -61,8 +75,7 @@ def settle_in_waves(rows: Sequence[Row], visit_each: VisitEach, *, most: int = 5
     def neighbours(name: str, names: Sequence[str]) -> list[dict[str, Any]]:
         return [{k: v for k, v in seen(each).items() if k != "inputs"} for each in names]
 
-    waves, visits, changed = list(_waves(rows, users)), 0, True
-    forward = True
+    visits, changed, forward = 0, True, True
     while changed and visits < most * len(rows):
         changed = False
         for wave in waves if forward else reversed(waves):
@@ -77,17 +90,3 @@ def settle_in_waves(rows: Sequence[Row], visit_each: VisitEach, *, most: int = 5
             visits += len(names)
         forward = not forward
     return Settled(states, visits, not changed)
-
-
-def _waves(rows: Sequence[Row], users: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
-    """Yield runs of rows in which no row reads another."""
-    wave: list[str] = []
-    inside: set[str] = set()
-    for row in rows:
-        if inside.intersection(row["inputs"]):
-            yield wave
-            wave, inside = [], set()
-        wave.append(row["name"])
-        inside.add(row["name"])
-    if wave:
-        yield wave

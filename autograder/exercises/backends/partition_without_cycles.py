@@ -29,22 +29,42 @@ STILL = (
     "many sweeps as there are parts: compute it at once from the states of the neighbours."
 )
 
+KEPT = (
+    "{name} was asked about once more in another process, with the states that its neighbours had: visit returned "
+    "{found:.80}, before it was {before:.80}. Keep nothing between two calls: the states are the memory."
+)
+ASKED_AGAIN = 16  # about so many rows of a large graph; the last question first, when no other row was seen
+
 facts_of = kept(__name__, "facts_of")
 
 
 def partitioned(answer: ValueAnswer, rows: Sequence[Row], *, sweeps: int = PATIENCE) -> Parts:
     """Return the part of each supported row by the answer's rule, after checking that no cycle arises."""
 
+    looked_at = {row["name"] for row in rows[:: 1 + len(rows) // ASKED_AGAIN]}
+    changes: list[tuple[Any, Any]] = []
+
     def visit_each(asked: Sequence[Any]) -> list[Any]:
-        return [_state(found) for found in answer.ask_each(asked)]
+        found = [_state(each) for each in answer.ask_each(asked)]
+        both = zip(asked, found, strict=True)
+        changes.extend((row, state) for row, state in both if row["name"] in looked_at and row["state"] != state)
+        return found
 
     settled = settle_in_waves(rows, visit_each, most=sweeps)
     if not settled.finished:
         raise CheckFailedError(STILL.format(visits=settled.visits, rows=len(rows)))
     parts = {row["name"]: _part(settled.states[row["name"]], row["name"]) for row in rows if row["supported"]}
+    _require_no_memory(answer, changes[::-1])
     _require_no_cycle(rows, parts)
     _require_picks(rows, parts)
     return parts
+
+
+def _require_no_memory(answer: ValueAnswer, changes: Sequence[tuple[Any, Any]]) -> None:
+    """Raise `CheckFailedError` unless a worker that did not see the other rows gives the same states."""
+    for (row, before), found in zip(changes, answer.elsewhere.ask_each([row for row, _ in changes]), strict=True):
+        if found != before:
+            raise CheckFailedError(KEPT.format(name=row["name"], found=repr(found), before=repr(before)))
 
 
 def _state(found: Any) -> Any:

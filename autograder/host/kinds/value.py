@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.session import Session
+from autograder.host.session import Session, another
 from autograder.protocol import Json
 from autograder.protocol.requests.answers import Ask, AskEach
 
@@ -13,12 +13,20 @@ class ValueAnswer:
 
     def __init__(self, session: Session, clean: Session | None = None) -> None:
         self._session, self._clean = session, clean
+        self.others: list[Session] = []
 
     @property
     def clean(self) -> Session:
         """Return a worker that never sees the student's code."""
         assert self._clean is not None, "every grading has one"
         return self._clean
+
+    @property
+    def elsewhere(self) -> "ValueAnswer":
+        """Return the same answer in a second worker, which knows nothing of the questions to the first."""
+        if not self.others:
+            self.others.append(another(self._session))
+        return ValueAnswer(self.others[0])
 
     def ask(self, question: Json, *keys: str) -> Json:
         """Return the function's answer as plain data: None, bool, int, float, str, lists and dicts.

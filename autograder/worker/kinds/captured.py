@@ -8,10 +8,11 @@ import functools
 import linecache
 import operator
 import re
+import types
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import fx
@@ -38,6 +39,8 @@ from autograder.worker.source import AnswerError, NoEntryPointError
 from autograder.worker.tensors import call_on_tensors, filled, to_raw, to_torch
 from autograder.worker.untimed_guards import leave_guards_untimed
 
+FUNCTIONS = {name: value for name, value in vars(torch).items() if not name.startswith("_") and callable(value)}
+"""The functions of PyTorch before an answer is loaded: the answer may put others in their place, but not for us."""
 EXPECTED = "return (results, graphs): a list with the result of each call, and a list of (graph module, shapes)"
 ATEN = torch.ops.aten
 CHECKS = (
@@ -292,9 +295,12 @@ def _defined(program: str, name: str) -> Callable[..., Any]:
     # its own name, or Dynamo takes sizes of another program of this name for dynamic ones of this one
     filename = f"<program {zlib.crc32(program.encode())}>"
     linecache.cache[filename] = (len(program), None, program.splitlines(keepends=True), filename)
-    namespace: dict[str, Callable[..., Any]] = {}
+    namespace: dict[str, Any] = {}
     exec(compile(program, filename, "exec"), namespace)
-    return namespace[name]
+    if namespace.get("torch") is torch:
+        namespace["torch"] = types.ModuleType("torch")
+        vars(namespace["torch"]).update({**vars(torch), **FUNCTIONS})
+    return cast("Callable[..., Any]", namespace[name])
 
 
 def _kept(item: Any, raws: list[RawTensor]) -> CollectedGraph:

@@ -100,7 +100,7 @@ from tests.autograder.host.hostile.naive_predictions import (  # noqa: F401
     repaired,
 )
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
-from tests.autograder.host.hostile.naive_values import differentiated, exemplary, exposed, simulated  # noqa: F401
+from tests.autograder.host.hostile.naive_values import differentiated, exemplary, exposed, simulated, softsigned  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
 # by the folder's name
