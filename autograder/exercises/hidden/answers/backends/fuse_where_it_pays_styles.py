@@ -1,59 +1,55 @@
 # %% recursion that remembers
 import functools
 
+NEVER = 1000
+
+
+def next_use(body, name, start):
+    for place in range(start, len(body)):
+        if name in body[place]["reads"]:
+            return place
+    return NEVER
+
+
+def make_room(body, registers, saved, limit, start, fixed):
+    if len(registers) < limit:
+        return 0
+    victim = max((n for n in registers if n not in fixed), key=lambda name: next_use(body, name, start))
+    registers.remove(victim)
+    if victim in saved:
+        return 0
+    saved.append(victim)
+    return 1
+
+
+def scratch_of(body, limit):
+    registers, saved, events = [], [], 0
+    for place, row in enumerate(body):
+        for name in row["reads"]:
+            if name in registers:
+                continue
+            events += make_room(body, registers, saved, limit, place, row["reads"])
+            events += name in saved
+            registers.append(name)
+        registers = [name for name in registers if next_use(body, name, place + 1) < NEVER]
+        events += make_room(body, registers, saved, limit, place + 1, row["reads"])
+        if next_use(body, row["name"], place + 1) < NEVER:
+            registers.append(row["name"])
+    return events
+
 
 def divide(question):
-    rows, sizes, prices, limit = (question[key] for key in ("rows", "sizes", "prices", "registers"))
-    outputs = set(question["outputs"])
+    rows, sizes, prices = question["rows"], question["sizes"], question["prices"]
 
-    def scratch_of(body):
-        registers, saved, events = [], [], 0
-
-        def next_use(name, start):
-            for place in range(start, len(body)):
-                if name in body[place]["reads"]:
-                    return place
-            return 1000
-
-        def room(start, fixed):
-            nonlocal events
-            if len(registers) < limit:
-                return
-            candidates = [name for name in registers if name not in fixed]
-            victim = max(candidates, key=lambda name: next_use(name, start))
-            registers.remove(victim)
-            if victim not in saved:
-                saved.append(victim)
-                events += 1
-
-        for place, row in enumerate(body):
-            for name in row["reads"]:
-                if name in registers:
-                    continue
-                room(place, row["reads"])
-                if name in saved:
-                    events += 1
-                registers.append(name)
-            registers[:] = [name for name in registers if next_use(name, place + 1) < 1000]
-            room(place + 1, row["reads"])
-            if next_use(row["name"], place + 1) < 1000:
-                registers.append(row["name"])
-        return events
-
-    @functools.cache
     def cost(first, last):
         body, rest = rows[first:last], rows[last:]
         made = [row["name"] for row in body]
         loaded = {name for row in body for name in row["reads"] if name not in made}
-        stored = [name for name in made if name in outputs or any(name in row["reads"] for row in rest)]
+        needed = set(question["outputs"]).union(*(row["reads"] for row in rest))
+        elements = sum(sizes[name] for name in loaded) + sum(sizes[name] for name in made if name in needed)
         largest = max(sizes[name] for name in made)
-        elements = sum(sizes[name] for name in loaded) + sum(sizes[name] for name in stored)
-        return (
-            prices["launch"]
-            + 4 * elements * prices["byte"]
-            + len(body) * largest * prices["operation"]
-            + scratch_of(body) * largest * prices["scratch"]
-        )
+        work = len(body) * prices["operation"] + scratch_of(body, question["registers"]) * prices["scratch"]
+        return prices["launch"] + 4 * elements * prices["byte"] + largest * work
 
     @functools.cache
     def plan(first):
