@@ -57,7 +57,7 @@ SLIPS: tuple[Any, ...] = (
     ),
     (
         "one pass is enough",
-        2.8,
+        3,
         True,
         ("while not seen", "while not bad and (not seen"),
         ("bad), True):", "bad), True)):"),

@@ -111,12 +111,12 @@ SLIPS: tuple[Any, ...] = (
         True,
         ("len(inside) +", "sum((sizes[name] for name in made)) / max((sizes[name] for name in made)) +"),
     ),
-    ("outputs are not stored", 8, True, (" | set(question['outputs'])", "")),
+    ("outputs are not stored", 9, True, (" | set(question['outputs'])", "")),
     ("all values are stored", 9, True, ("made & later", "made")),
     ("spills without reloads", 9.7, True, ("scratch + (name in spilled and name not in held)", "scratch")),
     ("one register more", 8, True, ("== question['registers']", "== question['registers'] + 1")),
-    ("the dearest kernels", 2.5, True, ("best.append(min(", "best.append(max(")),
-    ("the time of one launch", 6.8, False, ("'time': time", "'time': prices['launch']")),
+    ("the dearest kernels", 3, True, ("best.append(min(", "best.append(max(")),
+    ("the time of one launch", 7, False, ("'time': time", "'time': prices['launch']")),
 )
 """Likely slips: name, marks, whether it gets less, and edits of the reference."""
 
@@ -125,22 +125,22 @@ HIDDEN = HiddenPart(
         Check(
             "ten programs near the least time",
             "kernels",
-            2.4,
+            2,
             of_each(require_near_best, *[drawn(MIXED, "all", "none")] * 10),
         ),
         Check(
             "small rows that would be repeated",
             "repeated work",
-            1.2,
-            of_each(require_near_best, *[drawn(REPEATED, "all", "worked once")] * 4),
+            1,
+            of_each(require_near_best, *[drawn(REPEATED, "all", "none", "worked once")] * 4),
         ),
         Check(
             "values without a register",
             "spills",
-            1.2,
-            of_each(require_near_best, *[drawn(SPILLED, "all", "no spills")] * 4),
+            1,
+            of_each(require_near_best, *[drawn(SPILLED, "all", "none", "no spills")] * 4),
         ),
-        Check("the time of many kernels", "time", 1.2, of_each(require_time, *[drawn(MIXED, "none")] * 6)),
+        Check("the time of many kernels", "time", 1, of_each(require_time, *[drawn(MIXED, "none")] * 6)),
     ),
     controls=(
         ANSWERS.reference(10),
