@@ -204,7 +204,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from course_lib.errors import KernelError
 from course_lib.graph import cost
-from course_lib.kernel_programs import AccessLog, compile_for_absent_gpu, use_interpreter
+from course_lib.kernel_programs import AccessLog, compile_for_absent_gpu, try_launcher, use_interpreter
 from course_lib.kernel_programs.compiled_loops import compiled_loop
 from course_lib.kernel_programs.interpreter import triton_runs_on
 from course_lib.kernels.dropout import uniform_numbers

@@ -5,6 +5,7 @@ from course_lib.kernel_programs.access_log import Access, AccessLog, Conflict, S
 from course_lib.kernel_programs.access_map import AccessMap
 from course_lib.kernel_programs.interpreter import interpreter_of_triton, patch_language_for_good, use_interpreter
 from course_lib.kernel_programs.live_blocks import LiveBlocks
+from course_lib.kernel_programs.trial import try_launcher
 
 __all__ = [
     "Access",
@@ -18,5 +19,6 @@ __all__ = [
     "compile_for_absent_gpu",
     "interpreter_of_triton",
     "patch_language_for_good",
+    "try_launcher",
     "use_interpreter",
 ]

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 from course_lib.errors import KernelError
-from course_lib.kernel_programs import AccessLog, LiveBlocks
+from course_lib.kernel_programs import AccessLog, LiveBlocks, try_launcher
 
 
 @triton.jit
@@ -150,3 +150,31 @@ def test_a_log_ends_with_its_block_and_takes_no_other_inside() -> None:
 
 if __name__ == "__main__":
     sys.exit(pytest.main(["-p", "no:xdist", __file__]))
+
+
+def copied(x, *, masked: bool):
+    out = torch.empty(x.shape[0], dtype=x.dtype)
+    if masked:
+        copy_kernel[(2,)](x, out, x.shape[0], x.stride(0), BLOCK=8)
+    else:
+        unmasked_kernel[(2,)](x, out, BLOCK=8)
+    return out
+
+
+def test_a_launcher_is_tried_with_the_tensors_that_it_makes() -> None:
+    x = torch.arange(20.0)[::2]
+    assert torch.equal(try_launcher(copied, x, masked=True), x)
+
+
+def test_a_stray_store_into_a_new_tensor_is_told_and_not_carried_out() -> None:
+    with pytest.raises(KernelError, match=r"Program 1, line 23 of the cell: a load of 6 elements outside"):
+        try_launcher(copied, torch.arange(10.0), masked=False)
+    memory = torch.full((16,), 99.0)
+
+    def into_part() -> torch.Tensor:
+        unmasked_kernel[(2,)](torch.ones(16), memory[:10], BLOCK=8)
+        return memory
+
+    with pytest.raises(KernelError, match="store of 6 elements"):
+        try_launcher(into_part)
+    assert memory.tolist() == [1.0] * 10 + [99.0] * 6
