@@ -102,7 +102,9 @@ class KernelCall:
         named = {name: _unwrapped(arg) for name, arg in kwargs.items()}
         if callable(grid):
             grid = grid({**dict(zip(kernel.arg_names, args, strict=False)), **kwargs})
-        grid = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
+        if not isinstance(grid, tuple | list):
+            raise LauncherError(f"The grid is {grid!r:.40}; expected a tuple, as in `{kernel.__name__}[(4,)](...)`.")
+        grid = tuple(grid)
         if not 1 <= len(grid) <= 3 or not all(type(size) is int and size >= 0 for size in grid):
             raise LauncherError(f"The grid is {grid!r}; expected one to three whole numbers, such as (4,).")
         programs = 1

@@ -49,6 +49,7 @@ HIDDEN = HiddenPart(
             ("at * x_stride, mask=inside", "at * x_stride"),
             ("at * y_stride, mask=inside", "at * y_stride"),
         ),
+        ANSWERS.edited("a number as the grid", 0, ("[triton.cdiv(n, 256),]", "[triton.cdiv(n, 256)]")),
         ANSWERS.edited("no mask on the store", 4.4, ("(y - x), mask=inside", "(y - x)")),
         ANSWERS.edited("one lane too many", 4.4, ("at < n", "at <= n")),
         ANSWERS.edited("no strides", 4.4, ("at * x_stride", "at"), ("at * y_stride", "at")),
