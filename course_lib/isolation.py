@@ -4,6 +4,7 @@ import functools
 import random
 import sys
 import sysconfig
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,9 @@ from torch import nn
 from torch.utils._pytree import tree_map_only
 
 Restore = Callable[[], None]
+_STATES = threading.Lock()
+"""Held to read or set torch's random state: of two threads that do so at once, one can hold the GIL and wait for the
+generator's mutex, while the other holds the mutex and waits for the GIL (torch 2.13)."""
 
 
 @contextmanager
@@ -166,8 +170,10 @@ def _container_restore(container: Any) -> Restore:
 
 def _random_states() -> list[Restore]:
     """Record the random states as they are."""
-    python, cpu = random.getstate(), torch.get_rng_state()
-    restores: list[Restore] = [lambda: random.setstate(python), lambda: torch.set_rng_state(cpu)]
+    python = random.getstate()
+    with _STATES:
+        cpu = torch.get_rng_state()
+    restores: list[Restore] = [lambda: random.setstate(python), lambda: _set_random_state(cpu)]
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         cuda = torch.cuda.get_rng_state_all()
         restores.append(lambda: torch.cuda.set_rng_state_all(cuda))
@@ -176,6 +182,11 @@ def _random_states() -> list[Restore]:
         state = numpy.random.get_state()
         restores.append(lambda: numpy.random.set_state(state))
     return restores
+
+
+def _set_random_state(state: torch.Tensor) -> None:
+    with _STATES:
+        torch.set_rng_state(state)
 
 
 def seed_everything(seed: int) -> None:

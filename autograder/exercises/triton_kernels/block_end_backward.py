@@ -198,7 +198,6 @@ EXERCISE = Exercise(
             "loads and stores",
             1.8,
             holds(sized((12, 60), p=(0.1,)), gradients, NAMES, *TRAFFIC, shared_out(2)),
-            speed=True,
         ),
         _check("no access outside of the tensors", "accesses", 0.6, sized((5, 50), (3, 33)), inside, NEAR),
     ),

@@ -279,7 +279,6 @@ EXERCISE = Exercise(
             "loads and stores",
             2.2,
             holds(sized((12, 60), p=(0.1,)), block_end, NAMES, *TRAFFIC, shared_out(2)),
-            speed=True,
         ),
         _check("no access outside of the tensors", "accesses", 1.0, sized((5, 50), (3, 33)), inside, NEAR),
     ),

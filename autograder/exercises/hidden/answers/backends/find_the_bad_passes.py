@@ -1,4 +1,5 @@
 def next_step(question: dict) -> dict:
+    """Return {"verify": names} for the next verification, or {"bad": names}; about 20 lines."""
     passes = question["passes"]
     seen = {frozenset(names): holds for names, holds in question["seen"]}
     if frozenset(passes) not in seen:

@@ -1,4 +1,5 @@
 def divide(question: dict) -> dict:
+    """Return {"kernels": lists of names, "time": nanoseconds}; about 25 lines."""
     rows, sizes, prices = question["rows"], question["sizes"], question["prices"]
 
     def cost(first, last):
