@@ -1,14 +1,16 @@
 """Exercise 11.4: a `CustomGraphPass` whose `uuid()` tells passes apart that rewrite differently, and no others."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.value import ValueAnswer
 
 Options = dict[str, Any]
+expected_graph = kept(__name__, "expected_graph")
 OPERATORS = ("relu", "tanh", "sin", "exp", "abs", "neg")
 SAID = {
     "None": "uuid() returned None: Inductor then leaves its cache aside for every program.",
@@ -20,16 +22,6 @@ def options(draw: Draw, **more: Any) -> Options:
     """Return options of a pass that bounds two of the operators, and the steps of a program that has all of them."""
     chosen = draw.sample(OPERATORS, 2)
     return {"operators": chosen, "limit": draw.integer(4, 64) / 4, "verbose": False, "steps": list(OPERATORS), **more}
-
-
-def expected_graph(asked: Mapping[str, Any]) -> list[str]:
-    """Return the calls of the program's graph after the pass."""
-    calls = []
-    for step in asked["steps"]:
-        calls.append(f"{step}.default")
-        if step in asked["operators"]:
-            calls.append(f"clamp.default({-asked['limit']}, {asked['limit']})")
-    return calls
 
 
 def bounds(answer: ValueAnswer, draw: Draw) -> None:
@@ -60,7 +52,7 @@ def tells(
         bounds(answer, draw)  # a name for a pass that does nothing is worth nothing
         for same, pairs in ((True, equal), (False, different)):
             for what, one, other in pairs(draw, options(draw)):
-                names = [_part(answer, each, "uuid") for each in (one, other)]
+                names = [_name(answer, each) for each in (one, other)]
                 if message := next((SAID[name] for name in names if name in SAID), ""):
                     raise CheckFailedError(message)
                 if (names[0] == names[1]) is not same:
@@ -82,6 +74,16 @@ def _part(answer: ValueAnswer, asked: Options, key: str) -> Any:
     if not isinstance(found, dict) or key not in found:
         raise CheckFailedError(f"`describe` returned no entry {key!r}; leave it as it was given.")
     return found[key]
+
+
+def _name(answer: ValueAnswer, asked: Options) -> str:
+    found = _part(answer, asked, "uuid")
+    if not isinstance(found, str):
+        raise CheckFailedError(
+            f"`describe` returned {type(found).__name__} for 'uuid', where repr(made.uuid()), a text, is expected; "
+            "leave the line with `return` as it was given."
+        )
+    return found
 
 
 def alike(draw: Draw, first: Options) -> list[Pair]:

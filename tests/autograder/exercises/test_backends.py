@@ -45,7 +45,7 @@ SLIPS = [
     ("divided by the number of columns", (", ['mul', into, into, 1 / space[-1]]", "")),
     ("divided by another size", ("1 / space[-1]", "1 / space[0]")),
     ("relu is the maximum with 0, not the minimum", ("['max', into", "['min', into")),
-    ("has stride 0", (" * (size > 1)", "")),
+    ("stride 0", (" * (size > 1)", "")),
     ("load it again", ("loser not in inputs and ", "")),
     ("whose next use is the furthest", ("max((n", "min((n")),
     ("a slot used for two values", ("slots.setdefault(loser, len(slots))", "slots.setdefault(loser, 0)")),

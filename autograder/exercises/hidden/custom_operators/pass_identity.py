@@ -1,9 +1,22 @@
 """Hidden checks and controls of exercise 11.4."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from autograder.exercises.custom_operators.pass_identity import OPERATORS, Options, Pair, tells
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
+
+
+def expected_graph(asked: Mapping[str, Any]) -> list[str]:
+    """Return the calls of the program's graph after the pass."""
+    calls = []
+    for step in asked["steps"]:
+        calls.append(f"{step}.default")
+        if step in asked["operators"]:
+            calls.append(f"clamp.default({-asked['limit']}, {asked['limit']})")
+    return calls
 
 
 def another_order(draw: Draw, first: Options) -> list[Pair]:
@@ -31,18 +44,11 @@ def another_print(draw: Draw, first: Options) -> list[Pair]:
     return [("of which one prints give the same graph", first, {**first, "verbose": True})]
 
 
-def swapped(draw: Draw, first: Options) -> list[Pair]:
-    """Return passes whose texts are easily confused."""
-    ambiguous = {**first, "operators": [*first["operators"], "sin", "exp"][:3]}
-    return (
-        [("for two operators and for three do different things", first, ambiguous)]
-        if _differs(first, ambiguous)
-        else []
-    )
-
-
-def _differs(one: Options, other: Options) -> bool:
-    return set(one["operators"]) != set(other["operators"])
+def more_operators(draw: Draw, first: Options) -> list[Pair]:
+    """Return two passes of which one has an operator more."""
+    third = next(name for name in OPERATORS if name not in first["operators"])
+    longer = {**first, "operators": [*first["operators"], third]}
+    return [("for two operators and for three do different things", first, longer)]
 
 
 ANSWERS = Answers(__name__)
@@ -50,7 +56,7 @@ ANSWERS = Answers(__name__)
 HIDDEN = HiddenPart(
     checks=(
         Check("operators, in any order", "operators", 2.0, tells(another_order, other_operators)),
-        Check("what does not change the graph", "print", 1.5, tells(another_print, swapped)),
+        Check("what does not change the graph", "print", 1.5, tells(another_print, more_operators)),
     ),
     controls=(
         ANSWERS.reference(8),
