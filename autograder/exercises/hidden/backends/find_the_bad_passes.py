@@ -69,7 +69,7 @@ SLIPS: tuple[Any, ...] = (
         ("while not seen", "while len(bad) < 2 and (not seen"),
         ("bad), True):", "bad), True)):"),
     ),
-    ("what was found is not kept", 2.8, False, ("passes[:middle] + bad", "passes[:middle]")),
+    ("what was found is not kept", 3, True, ("passes[:middle] + bad", "passes[:middle]")),
     ("halves of the whole only", 5.4, False, ("middle = (right + wrong) // 2", "middle = wrong - 1")),
     (
         "all are not verified first",
