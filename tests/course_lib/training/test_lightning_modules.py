@@ -4,6 +4,7 @@ import sys
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounter
 
 from course_lib.errors import TrainingError
 from course_lib.models.bert import padding_mask
@@ -73,7 +74,10 @@ def test_the_task_becomes_a_torchscript_file_for_any_batch(task, other_inputs, t
 
 def test_compiling_the_model_in_place_leaves_the_names_of_a_checkpoint(config, text):
     eager, in_place, wrapped = (lightning_modules(config, text)[0] for _ in range(3))
-    in_place.model.compile(backend="eager")
+    graphs = CompileCounter()
+    in_place.model.compile(backend=graphs)
+    in_place(*in_place.example_input_array)
+    assert graphs.frame_count == 1
     wrapped.model = torch.compile(wrapped.model, backend="eager")
 
     in_place.load_state_dict(eager.state_dict())
