@@ -3,7 +3,13 @@
     task, data = lightning_modules(config, text)
     lightning.Trainer(max_steps=config.steps, logger=False).fit(task, data)
 
-To compile, call `task.model.compile()`: torch.compile fails on a whole LightningModule, because it logs.
+To compile, call `task.model.compile()`: torch.compile fails on a whole LightningModule, because it logs. The names in
+a checkpoint stay those of the eager model, while `task.model = torch.compile(task.model)` puts `_orig_mod.` in them.
+
+The trained task is exported as the model that it holds:
+
+    task.to_torchscript("task.pt")
+    task.to_onnx("task.onnx", dynamo=True)  # needs the extra export
 """
 
 import importlib
@@ -13,6 +19,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from course_lib.errors import TrainingError
+from course_lib.models.bert import padding_mask
 from course_lib.training.config import TrainingConfig
 from course_lib.training.corpus import Corpus
 from course_lib.training.masked_text import (
@@ -30,7 +37,8 @@ def lightning_modules(config: TrainingConfig, text: Corpus) -> tuple[Any, Any]:
     """Return a LightningModule and a LightningDataModule that train on the batches of `train`, in the same order.
 
     The task logs `loss/train` and `loss/held_out`, in nats per byte, clips its gradients by the config, and has the
-    model as `task.model`. Raises `TrainingError` if the package lightning is not installed.
+    model as `task.model`. Called on tokens and mask it returns the model's logits. Its `example_input_array` is one
+    full sequence, which Lightning traces. Raises `TrainingError` if the package lightning is not installed.
     """
     try:
         lightning = importlib.import_module("lightning")  # here, since importing it takes seconds
@@ -49,6 +57,12 @@ def _task_class(lightning: Any) -> Any:
             super().__init__()
             self.config = config
             self.model = make_model(config)
+            # What Lightning traces when it exports: tokens, and a mask in which every token is visible.
+            tokens = torch.zeros(1, config.sequence_length_bytes, dtype=torch.long)
+            self.example_input_array = (tokens, padding_mask(torch.ones_like(tokens, dtype=torch.bool)))
+
+        def forward(self, tokens: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+            return self.model(tokens, mask)
 
         def training_step(self, batch: MaskedBatch, batch_idx: int) -> torch.Tensor:
             loss = training_loss(self.model, batch, self.config, self.global_step)
