@@ -30,10 +30,10 @@ help:  ## list the targets (this text)
 $(READY): pyproject.toml constraints.txt
 	@scripts/install.sh "$(VENV)"
 
-# Lightning trains, Dask grades; mypy reads the code that uses them.
+# Dask grades a class on a cluster; mypy reads the code that uses it.
 # slapo, with which schedules are compared, lies beside the environment: its wheel brings a package `tests`.
 $(READY_TO_TEST): pyproject.toml constraints.txt
-	@scripts/install.sh "$(VENV)" lightning cluster
+	@scripts/install.sh "$(VENV)" cluster
 	@[ -d work/slapo/slapo-0.0.3.dist-info ] || \
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --target work/slapo slapo==0.0.3
 	@touch "$@"

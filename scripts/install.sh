@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Create the virtual environment with exactly the versions of constraints.txt: install.sh VENV [EXTRA ...]
-# EXTRA is a further extra of pyproject.toml, such as lightning; a later call adds extras to the same environment.
+# EXTRA is a further extra of pyproject.toml, such as cluster; a later call adds extras to the same environment.
 # The Python is the one that PYTHON3 names, else Debian's own if it is new enough, else python3 on PATH. Others are often
 # compiled without optimisation.
 # On a machine without an NVIDIA driver, torch comes from the index of CPU builds when that answers, which saves several

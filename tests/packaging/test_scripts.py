@@ -162,7 +162,7 @@ def installs(target: str, folder, *done: str) -> list[str]:
 
 
 def test_what_tests_need_is_installed_for_tests_alone(tmp_path):
-    light, whole = f'"{tmp_path}/a"', f'"{tmp_path}/a" lightning cluster'
+    light, whole = f'"{tmp_path}/a"', f'"{tmp_path}/a" cluster'
     cases = {
         ("demo",): [light],
         ("test",): [whole],

@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from tests.architecture.source_tree import ROOT, imports_of, python_files
 
 OLDEST_PYTHON = "3.11.2"  # Debian 12's
-FIRST_PART_ENDS = "# Only for the extras lightning, export and cluster"
+FIRST_PART_ENDS = "# Only for the extra cluster"
 
 
 def pins(text: str) -> list[str]:
