@@ -35,6 +35,7 @@ from autograder.practice.visible_checks import require_gradable
 
 CHARACTERS = 2 * STUB_CHARACTERS
 FIXED_S, A_CHARACTER_S = 0.1, 20e-6  # processor time that a text may take: measured are at most 6 µs for a character
+TIMES = 3  # that what took too long is tried
 PAGE_S = 1.0  # of this process, for one page; what is typeset has a limit of its own
 PAGES = 40  # one notebook in so many becomes a page
 REFUSALS = (SubmissionError, CodeRefusedError, NotGradableError)
@@ -77,16 +78,26 @@ class Findings:
     slowest_us: float = 0.0  # for a character, of texts of 5,000 and more
 
     def timed(self, what: str, text: str | bytes, call: Callable[[], object], limit_s: float | None = None) -> object:
-        """Return the result of `call`, or None if it refused the text; note other exceptions and too much time."""
-        started_s, result = time.process_time(), None
-        try:
-            result = call()
-        except REFUSALS:
-            pass
-        except Exception as error:
-            self.wrong.append(f"{what}: {type(error).__name__}: {str(error)[:100]!r} for {text[:80]!r} of {len(text)}")
-        used_s = time.process_time() - started_s
-        if used_s > (limit_s or FIXED_S + A_CHARACTER_S * len(text)):
+        """Return the result of `call`, or None if it refused the text; note other exceptions and too much time.
+
+        What took too long is called again: a text that is slow to read is slow each time, and what the machine or
+        Python's search for garbage took is not.
+        """
+        most_s = limit_s or FIXED_S + A_CHARACTER_S * len(text)
+        used_s, result = float("inf"), None
+        for _ in range(TIMES):
+            started_s = time.process_time()
+            try:
+                result = call()
+            except REFUSALS:
+                pass
+            except Exception as error:
+                said = f"{type(error).__name__}: {str(error)[:100]!r}"
+                self.wrong.append(f"{what}: {said} for {text[:80]!r} of {len(text)}")
+            used_s = min(used_s, time.process_time() - started_s)
+            if used_s <= most_s:
+                break
+        else:
             self.wrong.append(f"{what}: {used_s:.2f} s for {text[:80]!r} of {len(text)}")
         if len(text) >= 5_000 and limit_s is None:
             self.slowest_us = max(self.slowest_us, 1e6 * used_s / len(text))

@@ -41,6 +41,19 @@ def test_a_reader_that_recurses_or_takes_time_squared_would_be_seen() -> None:
     assert [line.split(":")[0] for line in findings.wrong] == ["recursive", "slow"]
 
 
+def test_what_took_long_once_is_called_again() -> None:
+    findings, waits_s = Findings(), [2 * FIXED_S, 0.0]
+
+    def slow_once() -> None:
+        until_s = time.process_time() + waits_s.pop(0)
+        while time.process_time() < until_s:
+            pass
+
+    findings.timed("slow once", "x" * 10, slow_once)
+
+    assert (findings.wrong, waits_s) == ([], [])
+
+
 def test_the_same_seed_gives_the_same_texts() -> None:
     texts = [
         (generated_source(d, ["a = 1"]), generated_notebook(d, ["a"])) for d in (random.Random(3), random.Random(3))
