@@ -234,7 +234,7 @@ def _work(load: Load | None) -> tuple[str, ...]:
 
 
 def _raised(error: AnswerRaisedError, absent: Mapping[str, str]) -> AnswerFailedError:
-    if error.type == "NotImplementedError":
+    if error.type == "NotImplementedError" and (not error.line or error.text.lstrip().startswith("raise ")):
         return AnswerFailedError(ExerciseStatus.STUDENT_ERROR, "Not answered yet.", fatal=False, unanswered=True)
     if error.type == "MemoryError" or "can't allocate memory" in error.message:
         message = "The answer asked for more memory than allowed."

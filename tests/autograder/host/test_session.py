@@ -95,6 +95,22 @@ def test_a_sentence_of_the_worker_is_the_whole_message_and_all_else_is_told_with
     assert failed.value.message.startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("text", "unanswered"),
+    [
+        ("def f(q):\n    raise NotImplementedError\n", True),
+        ("import torch\ndef f(q):\n    return torch.nn.Module()(q)\n", False),
+    ],
+)
+def test_only_the_stub_is_not_answered_yet_and_not_what_pytorch_has_not_implemented(text, unanswered):
+    made = session(text)
+    with pytest.raises(AnswerFailedError) as raised:
+        ValueAnswer(made).ask(1)
+    made.close()
+    assert raised.value.unanswered is unanswered
+    assert raised.value.message.startswith("Not answered yet." if unanswered else "NotImplementedError: Module")
+
+
 def test_a_worker_that_ended_is_started_again_and_then_given_up():
     made = session("import os\ndef f(q):\n    return 1 if q else os._exit(0)\n")
     answer = ValueAnswer(made)
