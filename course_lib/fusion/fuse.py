@@ -55,8 +55,8 @@ def fuse(
     `t` and `addmm` for `linear`, the result has these operators, if a pass fused something; see `composites.py`.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes
-    run except those that must be requested: `normalise`, `qkv_merge`, `sdpa`, `matmul_scale`, and the two that fold a
-    BatchNorm. A lossy pass must be requested too, and needs `level="lossy"`.
+    run except those that must be requested: `normalise`, `qkv_merge`, `sdpa`, `matmul_scale`, `memory_order`, and the
+    two that fold a BatchNorm. A lossy pass must be requested too, and needs `level="lossy"`.
 
     A module or function is run once on the example, and its captured graph too. If the graph does not do all that the
     program does, `lost` of the result says what, and a warning as well; `check=False` leaves this out.
