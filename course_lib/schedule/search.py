@@ -257,21 +257,20 @@ def _excess(one: Candidate, limit: int | None) -> int:
     return 0 if limit is None else max(0, one.memory_bytes - limit)
 
 
-def _require_arguments(
-    model: object, choices: Sequence[object], inputs: object, limit: int | None, minimise: str
-) -> None:
+def _require_arguments(model: object, choices: object, inputs: object, limit: object, minimise: str) -> None:
     if not isinstance(model, nn.Module) or not isinstance(inputs, (tuple, list)):
         raise ScheduleError(
             f"search got a {type(model).__name__} and inputs of type {type(inputs).__name__}; it expects a "
             "torch.nn.Module and a tuple of its arguments."
         )
-    names = [choice.name for choice in choices if isinstance(choice, Choice)]
-    if not names or len(names) < len(choices) or len(set(names)) < len(names):
+    given = list(choices) if isinstance(choices, (tuple, list)) else [choices]
+    names = [choice.name for choice in given if isinstance(choice, Choice)]
+    if not isinstance(choices, (tuple, list)) or not names or len(set(names)) < len(given):
         raise ScheduleError(
-            f"search got {len(choices)} choices, of which {len(set(names))} are a Choice with a name of its own; it "
-            "expects at least one, and each must be."
+            f"search got the choices {choices!r}; it expects a list of them, each a Choice with a name of its own, "
+            'such as [Choice("layer 0", {"checkpoint": lambda schedule: schedule["0"].checkpoint()})].'
         )
     if minimise not in GOALS:
         raise ScheduleError(f"search got minimise={minimise!r}; it knows {' and '.join(map(repr, GOALS))}.")
-    if limit is not None and limit < 1:
-        raise ScheduleError(f"search got memory_limit_bytes={limit}; it expects a number of bytes above 0, or None.")
+    if limit is not None and (not isinstance(limit, int) or limit < 1):
+        raise ScheduleError(f"search got memory_limit_bytes={limit!r}; it expects a number of bytes above 0, or None.")

@@ -11,7 +11,7 @@ or that runs for its effect only, such as an assertion.
 The best order is a hard problem, so this is a search: it keeps the few partial orders with the lowest peaks and
 extends each by one node. What it finds is counted as a whole on fake tensors before it is taken, without gradients and
 with them. The peak must fall in the first count and must not rise in the second, where saved tensors stay alive in any
-order.
+order. Under `torch.no_grad()`, only the first count is made.
 """
 
 import sys
@@ -217,6 +217,7 @@ def _beside(node: fx.Node) -> int:
 def _put_in_order(gm: fx.GraphModule, calls: Sequence[fx.Node], order: Order) -> Objection | None:
     """Put the calls of a graph in order; if the counted peak then does not fall, put all back and say why."""
     old = [node for node in gm.graph.nodes if node.op not in ("placeholder", "output")]
+    gm.recompile()  # an earlier pass may have changed the graph
     before = _peaks(gm)
     _move(gm, list(_with_attributes([calls[number] for number in order], old)))
     after = _peaks(gm)
@@ -255,7 +256,7 @@ def _move(gm: fx.GraphModule, order: Sequence[fx.Node]) -> None:
 def _peaks(gm: fx.GraphModule) -> tuple[int, int]:
     """Return the bytes that are alive at once in one run of a graph, without gradients and with them.
 
-    The second is `FAILED` if the graph does not run with gradients.
+    The second is 0 if the caller records none, and `FAILED` if the graph does not run with them.
     """
     inputs = [node.meta["val"] for node in gm.graph.find_nodes(op="placeholder")]
 
@@ -271,9 +272,10 @@ def _peaks(gm: fx.GraphModule) -> tuple[int, int]:
         except Exception:  # such as a write to a parameter
             return FAILED
 
+    recorded = torch.is_grad_enabled()
     with preserving(None):
         plain = run_on_fakes(gm, inputs, lambda *given: measured(*given, gradients=False))
-        return plain, run_on_fakes(gm, inputs, with_gradients)
+        return plain, run_on_fakes(gm, inputs, with_gradients) if recorded else 0
 
 
 def _bits(numbers: Iterator[int]) -> int:

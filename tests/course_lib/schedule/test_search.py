@@ -170,11 +170,13 @@ CHOICE = _choices(1)[0]
 MISTAKES: dict[str, tuple[tuple[object, ...], dict[str, object], str]] = {
     "no module": ((len, [CHOICE], (ROWS,)), {}, "expects a torch.nn.Module and a tuple"),
     "one tensor": ((MODEL, [CHOICE], ROWS), {}, "expects a torch.nn.Module and a tuple"),
-    "no choices": ((MODEL, [], (ROWS,)), {}, "at least one"),
-    "no Choice": ((MODEL, [CHOICE, _fuse("0")], (ROWS,)), {}, "got 2 choices, of which 1"),
-    "twice": ((MODEL, [CHOICE, CHOICE], (ROWS,)), {}, "got 2 choices, of which 1"),
+    "no choices": ((MODEL, [], (ROWS,)), {}, "expects a list of them, each a Choice"),
+    "no list": ((MODEL, CHOICE, (ROWS,)), {}, "expects a list of them"),
+    "no Choice": ((MODEL, [CHOICE, _fuse("0")], (ROWS,)), {}, "each a Choice with a name of its own"),
+    "twice": ((MODEL, [CHOICE, CHOICE], (ROWS,)), {}, "each a Choice with a name of its own"),
     "goal": ((MODEL, [CHOICE], (ROWS,)), {"minimise": "time"}, "knows 'bytes_moved' and 'launches'"),
     "limit": ((MODEL, [CHOICE], (ROWS,)), {"memory_limit_bytes": 0}, "above 0"),
+    "limit in words": ((MODEL, [CHOICE], (ROWS,)), {"memory_limit_bytes": "2 MB"}, "expects a number of bytes"),
     "too small": (
         (MODEL, [CHOICE], (ROWS,)),
         {"memory_limit_bytes": 10},

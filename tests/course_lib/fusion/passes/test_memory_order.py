@@ -157,6 +157,49 @@ def test_an_order_whose_counted_peak_does_not_fall_is_not_taken(monkeypatch: pyt
         assert [node.name for node in result.graph_module.graph.nodes][1:3] == ["outer", "neg"]
 
 
+class _Trained(nn.Module):
+    """Both results are saved for the backward pass, so that no order lets one go before the other is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.right = nn.Linear(8, 100), nn.Linear(8, 100)
+
+    def forward(self, x: Tensor) -> Tensor:
+        left, right = self.left(x).relu(), self.right(x).relu()
+        return left.sum(-1) + right.sum(-1)
+
+
+def test_what_only_inference_gains_from_is_done_where_no_gradients_are_recorded() -> None:
+    inputs = (normal(100, 8),)
+    result = fuse(_Trained(), inputs, (NAME,))
+    (refused,) = result.rejected
+    assert (result.num_matches, refused.rule) == (0, "peak")
+    assert "torch.no_grad()" in refused.remedy
+    with torch.no_grad():
+        program = _Trained()
+        result = fuse(program, inputs, (NAME,))
+        assert result.num_matches == 1
+        same(program, result, inputs)
+
+
+def test_what_an_earlier_pass_has_changed_is_counted_as_it_is_now() -> None:
+    class Unused(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.unused = nn.Linear(100, 1000)
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.unused(torch.outer(x, x))
+            return _branches(x)
+
+    program = Unused()
+    result = fuse(program, (X,), ("dead_code", NAME))
+    assert result.num_matches_by_pass == {"dead_code": 2, NAME: 1}
+    assert result.cost_after is not None
+    assert result.cost_after.peak_bytes == SQUARE + 2 * ROW
+    same(program, result, (X,))
+
+
 def test_without_shapes_nothing_is_moved() -> None:
     result = PASSES[NAME]().call(fx.symbolic_trace(_branches))
     assert result.num_matches == 0
