@@ -86,7 +86,8 @@ def _fused(
     propagate_shapes(gm, example_inputs)
     added = added_buffers(gm, program)
     before = cost_of_one_run(gm, example_inputs)
-    whole = in_whole_operators(gm)
+    passes = tuple(passes)
+    whole = in_whole_operators(gm) if any(one.reads_operators for one in passes) else gm
     matches, rejected = run_all(passes, whole)
     total = sum(matches.values())
     gm = whole if total else gm  # what no pass changes stays as it was spelt

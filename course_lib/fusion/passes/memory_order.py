@@ -46,6 +46,7 @@ class MemoryOrder(GraphPass):
 
     name = "memory_order"
     by_default = False
+    reads_operators = False  # the parts of an operator need less memory at once than the operator
 
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
         """Reorder as long as the counted peak falls; report what keeps the peak from falling further."""
