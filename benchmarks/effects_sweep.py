@@ -3,9 +3,9 @@
     python -m benchmarks.effects_sweep [--programs COUNT] [--first NUMBER] [--quick]
 
 Each program has a computation that a pass changes, and an effect beside it: a write in place in any spelling, a draw, a
-module that keeps statistics, a call of unknown code. It is captured by torch.fx and fused by all default passes. Then
-program and result run from the same state: outputs, inputs, parameters and buffers afterwards, what a helper noted, the
-random state, and gradients have to be equal. The programs are described in
+module that keeps statistics, a call of unknown code. It is captured by torch.fx and fused by all default passes; then
+its nodes are reordered for memory. Then program and result run from the same state: outputs, inputs, parameters and
+buffers afterwards, what a helper noted, the random state, and gradients have to be equal. The programs are described in
 `benchmarks/fusion_trials/effect_programs.py`. Where the capture itself loses something, or PyTorch refuses to run the
 program, the program is counted apart.
 
@@ -31,6 +31,7 @@ from course_lib.fusion.kept_state import keep_state
 from course_lib.isolation import seed_everything
 
 NEW_MASKS = "bias_dropout_residual_layer_norm"  # in training, its dropout draws other numbers on purpose
+ALSO = ("memory_order",)  # passes that are asked for in every program
 ROUNDINGS = 16  # of the largest gradient: a smaller one may be the sum of a row of such terms that cancel
 
 
@@ -55,7 +56,7 @@ def try_effect(number: int) -> Trial:
     keep_state(captured, program.module)
     if _difference(expected, _run(captured, program, gradients=False)):
         return Trial(number, program, refused="lost by the capture")
-    names = [name for name, cls in PASSES.items() if cls.by_default or name == program.asked]
+    names = [name for name, cls in PASSES.items() if cls.by_default or name in (program.asked, *ALSO)]
     if program.mode == "train":
         names = [name for name in names if name != NEW_MASKS]
     before = _state(program.module)

@@ -55,8 +55,8 @@ def fuse(
     `t` and `addmm` for `linear`, the result has these operators, if a pass fused something; see `composites.py`.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes
-    run except those that must be requested: `normalise`, `qkv_merge`, `sdpa`, `matmul_scale`, and the two that fold a
-    BatchNorm. A lossy pass must be requested too, and needs `level="lossy"`.
+    run except those that must be requested: `normalise`, `qkv_merge`, `sdpa`, `matmul_scale`, `memory_order`, and the
+    two that fold a BatchNorm. A lossy pass must be requested too, and needs `level="lossy"`.
 
     A module or function is run once on the example, and its captured graph too. If the graph does not do all that the
     program does, `lost` of the result says what, and a warning as well; `check=False` leaves this out.
@@ -86,7 +86,8 @@ def _fused(
     propagate_shapes(gm, example_inputs)
     added = added_buffers(gm, program)
     before = cost_of_one_run(gm, example_inputs)
-    whole = in_whole_operators(gm)
+    passes = tuple(passes)
+    whole = in_whole_operators(gm) if any(one.reads_operators for one in passes) else gm
     matches, rejected = run_all(passes, whole)
     total = sum(matches.values())
     gm = whole if total else gm  # what no pass changes stays as it was spelt

@@ -25,12 +25,13 @@ class GraphPass(PassBase):
 
     A subclass has a `name` and a method `transform`, which changes the copy. `level` is "exact" if the program still
     computes the same real function, and "lossy" if it computes another one on purpose. A pass with `by_default` false
-    runs only if requested.
+    runs only if requested. If no pass of a run `reads_operators`, the parts of larger operators stay as they are.
     """
 
     name: ClassVar[str]
     level: ClassVar[str] = "exact"
     by_default: ClassVar[bool] = True
+    reads_operators: ClassVar[bool] = True
 
     def call(self, graph_module: fx.GraphModule) -> FusionResult:  # type: ignore[override]  # a PassResult with more
         """Return the transformed copy of `graph_module`; raise `FusionError` if it is no graph module."""

@@ -17,6 +17,7 @@ from course_lib.fusion.passes.gelu_to_relu import GeluToRelu
 from course_lib.fusion.passes.layer_norm_to_batch_norm import LayerNormToBatchNorm
 from course_lib.fusion.passes.linear_batch_norm import LinearBatchNorm
 from course_lib.fusion.passes.matmul_scale import MatmulScale
+from course_lib.fusion.passes.memory_order import MemoryOrder
 from course_lib.fusion.passes.normalise import Normalise
 from course_lib.fusion.passes.out_of_place import OutOfPlace
 from course_lib.fusion.passes.qkv_merge import QkvMerge
@@ -42,6 +43,7 @@ _CLASSES: Sequence[type[GraphPass]] = (
     ResidualLayerNorm,
     AddScaled,
     DeadCode,
+    MemoryOrder,  # the last, since what it orders is then final
 )
 
 PASSES: Mapping[str, type[GraphPass]] = {cls.name: cls for cls in _CLASSES}

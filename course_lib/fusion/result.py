@@ -129,6 +129,8 @@ class FusionResult:
         if before is not None and after is not None:
             lines.append(f"  launches: {before.launches} before, {after.launches} after")
             lines.append(f"  bytes moved: {before.bytes_moved:,} before, {after.bytes_moved:,} after")
+            if before == after and before.peak_bytes != after.peak_bytes:
+                lines.append(f"  bytes alive at once: {before.peak_bytes:,} before, {after.peak_bytes:,} after")
         lines += [f"  lost by the capture: {text}" for text in self.lost]
         return "\n".join([*lines, *(f"  {refusal}" for refusal in self.rejected)])
 

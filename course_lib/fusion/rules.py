@@ -47,6 +47,8 @@ REMEDIES: Mapping[str, str] = {
     "mask promise": "If every row of the mask leaves a score, say so: Sdpa(every_row_sees_something=True).",
     "mask": "Use a mask of the scores' dtype, or a boolean one where scores are filled in, that broadcasts over them.",
     "traffic": "Nothing to do: fused, this would move more bytes than it does now.",
+    "each run": "For inference only, fold once: ConvBatchNorm(once=True), LinearBatchNorm(once=True); or add rows.",
+    "peak": "Nothing; or, if the graph only runs without gradients, fuse it under torch.no_grad().",
 }
 
 

@@ -155,7 +155,12 @@ def resized(inputs: Inputs, size: int) -> Inputs:
 
 
 def call_with(model: Callable[..., object], inputs: Inputs) -> Callable[[], object]:
-    """Return the model's call on these inputs, as a call without arguments."""
+    """Return the model's call on these inputs, as a call without arguments; raise `ProfilingError` if there is none."""
+    if not callable(model):
+        raise ProfilingError(
+            f"inference_report got a {type(model).__name__} as model; it expects a module or a function, then its "
+            "inputs in a list."
+        )
     return partial(model, **inputs) if isinstance(inputs, Mapping) else partial(model, *inputs)
 
 

@@ -32,10 +32,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "course_lib.verify": {"course_lib.errors", "course_lib.isolation", "course_lib.capture", "course_lib.kernels"},
     "course_lib.schedule": {
         "course_lib.errors",
+        "course_lib.isolation",
         "course_lib.capture",
         "course_lib.graph",
         "course_lib.fusion",
         "course_lib.verify",
+        "course_lib.show",
     },
     "course_lib.machine": {"course_lib.errors"},
     "course_lib.inductor_passes": {"course_lib.errors", "course_lib.kernels"},

@@ -83,7 +83,8 @@ class BatchNormFolding(FusionPass):
         operands = {name: _value(match, operand) for name, operand in match.operands.items()}
         before = cost_on_fakes(lambda: [run_node(node, {}) for node in match.nodes], mode)
         after = cost_on_fakes(lambda: self.replacement(match)(**operands), mode)
-        return objection_to_traffic(before, after, "the folded weights are computed on each run")
+        too_much = objection_to_traffic(before, after, "the folded weights are computed on each run")
+        return None if too_much is None else Objection("each run", too_much.reason)
 
     def replacement(self, match: Match) -> Callable[..., object]:
         """Return the layer with folded parameters."""

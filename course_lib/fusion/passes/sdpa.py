@@ -23,6 +23,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from course_lib.fusion.calls import ModuleAttribute
 from course_lib.fusion.expressions.attention import Attention
+from course_lib.fusion.expressions.attention_layout import Layout, layout_of
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import (
@@ -34,7 +35,6 @@ from course_lib.fusion.operands import (
     one_dtype,
     tensor_operands,
 )
-from course_lib.fusion.passes.attention_layout import Layout, layout_of
 from course_lib.fusion.rules import Objection
 from course_lib.fusion.surgery import new_module
 

@@ -128,6 +128,11 @@ def test_a_tensor_in_place_of_a_list_of_inputs_is_refused():
         batch_size_of(torch.zeros(3))
 
 
+def test_a_model_that_cannot_be_called_is_refused():
+    with pytest.raises(ProfilingError, match="got a str as model; it expects a module or a function"):
+        inference_report("model", [torch.zeros(3)])
+
+
 def test_a_batch_size_below_one_is_refused():
     with pytest.raises(ProfilingError, match="batch size of 0"):
         inference_report(FeedForward(CONFIG), [torch.zeros(2, 16)], batch_sizes=(0,))
