@@ -25,6 +25,7 @@ from autograder.worker.source import AnswerError
 
 HOME = f"{Path(torch.__file__).parent}/"
 SITE = f"{Path(torch.__file__).parents[1]}/"
+COURSE = "course_lib/"
 # Files of PyTorch, and how the names of those functions begin that rewrite programs; "" stands for all public names.
 REWRITES = {
     "_decomp/decompositions.py": ("",),
@@ -99,7 +100,7 @@ def refused_files(places: Collection[str]) -> Iterator[None]:
     evaded.clear()
     named = [(file, begins) for file, _, begins in map(_split, places)]
     files = {file: tuple(begins for other, begins in named if other == file) for file, _ in named}
-    copies = copies_of(tuple((Path(HOME, file), begins) for file, begins in named if file.endswith(".py")))
+    copies = copies_of(tuple((_path(file), begins) for file, begins in named if file.endswith(".py")))
     try:
         with _observed(seen, files, threads_of_torch=False, copies=copies):
             yield
@@ -161,15 +162,29 @@ def _rewrites(called: BuiltinFunctionType) -> bool:
 
 def _split(place: str) -> tuple[str, str, str]:
     """Return the file of a place as it stands in `REWRITES`, a colon, and how the names of functions begin."""
+    if place.startswith(COURSE):
+        return place.partition(":")
     return (place.removeprefix("torch/") if place.startswith("torch/") else f"../{place}").partition(":")
 
 
+def _path(file: str) -> Path:
+    """Return where a file of `_split` lies."""
+    folder = _course_folder() if file.startswith(COURSE) else None
+    return Path(folder.parent, file) if folder else Path(HOME, file)
+
+
 @functools.cache
-def _passes_folder() -> Path | None:
-    """Return the folder of the course's passes, or None in a worker without the library."""
+def _course_folder() -> Path | None:
+    """Return the folder of the course's library, or None in a worker without it."""
     found = importlib.util.find_spec("course_lib")
     places = found.submodule_search_locations if found else None
-    return Path(places[0], "fusion", "passes") if places else None
+    return Path(places[0]) if places else None
+
+
+def _passes_folder() -> Path | None:
+    """Return the folder of the course's passes, or None in a worker without the library."""
+    folder = _course_folder()
+    return folder / "fusion" / "passes" if folder else None
 
 
 @functools.cache
@@ -184,11 +199,16 @@ def _copies_of_passes() -> Copies:
 def _is_rewrite(code: CodeType, rewrites: Mapping[str, tuple[str, ...]]) -> bool:
     """Tell whether a function is one of a place; helpers, which fake tensors use, are only where they are named."""
     file, name = exact(code.co_filename), exact(code.co_qualname)
-    if name.startswith("<") or not file.startswith(SITE):  # an import
+    course = _course_folder()
+    is_of_course = course is not None and file.startswith(f"{course}/")
+    if name.startswith("<") or not (is_of_course or file.startswith(SITE)):  # an import
         return False
     if not code.co_flags & CO_OPTIMIZED:  # the body of a class, when its file is imported
         return False
-    file = file.removeprefix(HOME) if file.startswith(HOME) else f"../{file.removeprefix(SITE)}"
+    if is_of_course:
+        file = f"{COURSE}{file.removeprefix(f'{course}/')}"
+    else:
+        file = file.removeprefix(HOME) if file.startswith(HOME) else f"../{file.removeprefix(SITE)}"
     begins = (begin for place, named in rewrites.items() if file.startswith(place) for begin in named)
     return any(name.startswith(begin) and (begin or not name.startswith("_")) for begin in begins)
 

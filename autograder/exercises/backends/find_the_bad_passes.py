@@ -119,7 +119,7 @@ def _shown(value: object) -> str:
 
 
 def require_found(search: Search, answer: ValueAnswer) -> None:
-    """Raise `CheckFailedError` unless the answer names a smallest set of passes that are wrong together."""
+    """Raise `CheckFailedError` unless the passes that the answer names are wrong together and none can be left out."""
     found, given = search.run(answer), search.pipeline
     if not given.wrong:
         if found:

@@ -20,6 +20,7 @@ from autograder.host.kinds.callable import Case
 from autograder.host.kinds.captured import CapturedAnswer
 
 NAMES = ("gate", "filter", "mixed", "level", "score", "blend")
+BESIDE = ("plainly", "apart", "eagerly", "untouched", "aside")
 STEPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "torch.sin(h)": torch.sin,
     "h * 0.5 + 1": lambda h: h * 0.5 + 1,
@@ -32,6 +33,15 @@ STEPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 def softsign(x: torch.Tensor) -> torch.Tensor:
     """Return x / (1 + |x|), which the backend computes for each tanh."""
     return x / (1 + x.abs())
+
+
+def text_of(name: str, beside: str, arguments: str, lines: str) -> str:
+    """Return a program with a function that Dynamo leaves alone, which gets its tanh from the program.
+
+    So a program in which another function stands for tanh has other results than a backend that changes graphs.
+    """
+    outside = f"@torch._dynamo.disable\ndef {beside}(function, h):\n    return function(h)\n"
+    return f"import torch\n\n{outside}\ndef {name}({arguments}):\n{lines}"
 
 
 Formula = Callable[[torch.Tensor], torch.Tensor]
@@ -67,14 +77,20 @@ class Chain:
 def whole(draw: Draw) -> Source:
     """Return a program of two inputs that is one graph."""
     name, steps, shape = draw.choice(NAMES), Chain.drawn(draw), (draw.integer(2, 6), draw.integer(2, 6))
+    beside = draw.choice(BESIDE)
 
     def formula(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return steps(x * y) + softsign(y)
 
     return Source(
         name,
-        f"import torch\n\ndef {name}(x, y):\n    h = x * y\n{steps.text}    return h + torch.tanh(y)\n",
-        formula,
+        text_of(
+            name,
+            beside,
+            "x, y",
+            f"    h = x * y\n{steps.text}    return {beside}(torch.tanh, h + torch.tanh(y))\n",
+        ),
+        lambda x, y: torch.tanh(formula(x, y)),
         lambda draw: [Case((draw.normal(*shape), draw.normal(*shape))) for _ in range(2)],
         [Piece(formula, (shape, shape))],
     )
@@ -82,7 +98,7 @@ def whole(draw: Draw) -> Source:
 
 def several_outputs(draw: Draw) -> Source:
     """Return a program with a break at which two tensors are alive, so that the first graph has two outputs."""
-    name, shape = draw.choice(NAMES), (draw.integer(3, 9),)
+    name, beside, shape = draw.choice(NAMES), draw.choice(BESIDE), (draw.integer(3, 9),)
     first, second = Chain.drawn(draw), Chain.drawn(draw)
 
     def before(h: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -91,11 +107,15 @@ def several_outputs(draw: Draw) -> Source:
     def after(h: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
         return second(h) * kept
 
-    lines = f"    kept = torch.tanh(h) + 1\n{first.text}    torch._dynamo.graph_break()\n{second.text}"
+    def whole_call(h: torch.Tensor) -> torch.Tensor:
+        broken, kept = before(h)
+        return after(torch.tanh(broken), kept)
+
+    lines = f"    kept = torch.tanh(h) + 1\n{first.text}    h = {beside}(torch.tanh, h)\n{second.text}"
     return Source(
         name,
-        f"import torch\n\ndef {name}(h):\n{lines}    return h * kept\n",
-        lambda h: after(*before(h)),
+        text_of(name, beside, "h", f"{lines}    return h * kept\n"),
+        whole_call,
         lambda draw: [Case((draw.normal(*shape),)) for _ in range(2)],
         [Piece(before, (shape,)), Piece(after, (shape, shape))],
     )
@@ -103,7 +123,7 @@ def several_outputs(draw: Draw) -> Source:
 
 def by_name(draw: Draw) -> Source:
     """Return a program with an input by name."""
-    name, steps = draw.choice(NAMES), Chain.drawn(draw)
+    name, beside, steps = draw.choice(NAMES), draw.choice(BESIDE), Chain.drawn(draw)
     rows, width = draw.integer(2, 6), draw.integer(2, 6)
 
     def formula(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -111,8 +131,13 @@ def by_name(draw: Draw) -> Source:
 
     return Source(
         name,
-        f"import torch\n\ndef {name}(x, *, weight):\n    h = x @ weight\n{steps.text}    return h - x.mean()\n",
-        formula,
+        text_of(
+            name,
+            beside,
+            "x, *, weight",
+            f"    h = x @ weight\n{steps.text}    return {beside}(torch.tanh, h - x.mean())\n",
+        ),
+        lambda x, weight: torch.tanh(formula(x, weight)),
         lambda draw: [Case((draw.normal(rows, width),), {"weight": draw.normal(width, 2)})],
         [Piece(formula, ((rows, width), (width, 2)))],
     )
@@ -120,12 +145,12 @@ def by_name(draw: Draw) -> Source:
 
 def batches(draw: Draw) -> Source:
     """Return a program that is called with several batch sizes: the second graph leaves the size open."""
-    name, steps, width = draw.choice(NAMES), Chain.drawn(draw), draw.integer(3, 7)
+    name, beside, steps, width = draw.choice(NAMES), draw.choice(BESIDE), Chain.drawn(draw), draw.integer(3, 7)
     sizes = draw.sample(range(2, 40), 4)
     return Source(
         name,
-        f"import torch\n\ndef {name}(h):\n{steps.text}    return h\n",
-        steps,
+        text_of(name, beside, "h", f"{steps.text}    return {beside}(torch.tanh, h)\n"),
+        lambda h: torch.tanh(steps(h)),
         lambda draw: [Case((draw.normal(size, width),)) for size in sizes],
         [Piece(steps, ((sizes[0], width),))],
     )

@@ -22,6 +22,7 @@ FEWER = (
     "A path needs a new part only where it comes back from a row that the target does not take; rows without a path "
     "between them may share a part."
 )
+NEAR_FEWEST = 0.95  # of the bytes that waiting saves; a right rule may let rows outside of all parts wait or not
 SWEEPS = 6  # visits for each row that earn the points
 PATIENCE = 60  # visits for each row after which the host stops
 STILL = (
@@ -190,7 +191,7 @@ def few_bytes(*graphs: Drawn) -> Run:
     def require(answer: ValueAnswer, rows: Sequence[Row]) -> None:
         found, facts = stored_bytes(rows, require_fewest(answer, rows)), facts_of(rows)
         late, early = facts["late"], facts["early"]
-        share = max(0.0, min(1.0, (early - found) / (early - 1.02 * late)))
+        share = max(0.0, min(1.0, (early - found) / (NEAR_FEWEST * (early - late))))
         if share < 1:
             raise CheckFailedError(
                 f"In a graph of {len(rows)} rows the parts store {found:,} bytes for rows outside; {late:,} are "

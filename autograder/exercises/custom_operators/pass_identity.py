@@ -1,16 +1,19 @@
 """Exercise 11.4: a `CustomGraphPass` whose `uuid()` tells passes apart that rewrite differently, and no others."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from autograder.exercises.questions import kept
+import torch
+from torch import Tensor, fx
+
+from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.value import ValueAnswer
+from course_lib.graph import to_data
 
 Options = dict[str, Any]
-expected_graph = kept(__name__, "expected_graph")
 OPERATORS = ("relu", "tanh", "sin", "exp", "abs", "neg")
 SAID = {
     "None": "uuid() returned None: Inductor then leaves its cache aside for every program.",
@@ -18,23 +21,62 @@ SAID = {
 }
 
 
-def options(draw: Draw, **more: Any) -> Options:
-    """Return options of a pass that bounds two of the operators, and the steps of a program that has all of them."""
-    chosen = draw.sample(OPERATORS, 2)
-    return {"operators": chosen, "limit": draw.integer(4, 64) / 4, "verbose": False, "steps": list(OPERATORS), **more}
+def options(draw: Draw) -> Options:
+    """Return options of a pass that bounds two of the operators."""
+    return {"operators": draw.sample(OPERATORS, 2), "limit": draw.integer(4, 64) / 4, "verbose": False}
+
+
+def graph_of(steps: Sequence[str], kept: int) -> fx.GraphModule:
+    """Return a graph of these operators one after the other, which also adds the result of step `kept` to the last."""
+    graph = fx.Graph()
+    values = [graph.placeholder("x")]
+    for step in steps:
+        values.append(graph.call_function(getattr(torch.ops.aten, step).default, (values[-1],)))
+    graph.output((values[-1], graph.call_function(torch.ops.aten.add.Tensor, (values[-1], values[kept]))))
+    return fx.GraphModule({}, graph)
+
+
+def bounded(steps: Sequence[str], kept: int, asked: Mapping[str, Any], x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return what the graph gives for x once its operators are bounded as `asked`."""
+    values = [x]
+    for step in steps:
+        made = getattr(torch, step)(values[-1])
+        values.append(made.clamp(-asked["limit"], asked["limit"]) if step in asked["operators"] else made)
+    return values[-1], values[-1] + values[kept]
 
 
 def bounds(answer: ValueAnswer, draw: Draw) -> None:
-    """Require the right graph for random options; the check of the pass itself."""
+    """Require that the pass changes graphs as it should, for random options; the check of the pass itself."""
     for _ in range(3):
-        asked = options(draw)
-        asked["steps"] = [draw.choice(OPERATORS) for _ in range(6)]
-        found, right = _part(answer, asked, "graph"), expected_graph(asked)
-        if found != right:
-            raise CheckFailedError(
-                f"For operators {', '.join(asked['operators'])} and limit {asked['limit']} the graph calls "
-                f"{contrasted(found, right)} on the way to its output. Does the next call read the clamp?"
-            )
+        asked = {**options(draw), "limit": draw.integer(1, 3) / 8}  # so that each clamp changes something
+        _require_bounded(answer, asked, draw.sample(OPERATORS, len(OPERATORS)), draw)
+
+
+def _require_bounded(answer: ValueAnswer, asked: Options, steps: Sequence[str], draw: Draw) -> None:
+    kept, x = draw.integer(1, len(steps) - 1), draw.normal(4, 16)
+    _, artifact = answer.ask_on_graph(asked, _data(steps, kept))
+    told = f"For operators {', '.join(asked['operators'])} and limit {asked['limit']}"
+    calls = [call.packet.rpartition(".")[2] for name, call in artifact.called.items() if name not in artifact.dead]
+    right = [call for step in steps for call in (step, "clamp")[: 1 + (step in asked["operators"])]] + ["add"]
+    if sorted(calls) != sorted(right):
+        raise CheckFailedError(
+            f"{told} the graph calls {contrasted(calls, right)} for its output. A clamp counts if something reads it."
+        )
+    eagers = bounded(steps, kept, asked, x)
+    outputs, truths = answer.run(artifact, [x]), bounded(steps, kept, asked, x.double())
+    if len(outputs) != len(eagers):
+        raise CheckFailedError(f"{told} the graph has {len(outputs)} results; before the pass it had {len(eagers)}.")
+    try:
+        for output, truth, eager in zip(outputs, truths, eagers, strict=True):
+            comparison.require_close(output, truth, eager, f"{told} a result")
+    except CheckFailedError as error:
+        raise CheckFailedError(
+            f"{error} Each reader of a bounded call has to read its clamp, the output too, with both limits."
+        ) from None
+
+
+def _data(steps: Sequence[str], kept: int) -> dict[str, Any]:
+    return to_data(graph_of(steps, kept))[0]
 
 
 Pair = tuple[str, Options, Options]
@@ -69,19 +111,12 @@ _CONSEQUENCE = {
 }
 
 
-def _part(answer: ValueAnswer, asked: Options, key: str) -> Any:
-    found = answer.ask(asked, key)
-    if not isinstance(found, dict) or key not in found:
-        raise CheckFailedError(f"`describe` returned no entry {key!r}; leave it as it was given.")
-    return found[key]
-
-
 def _name(answer: ValueAnswer, asked: Options) -> str:
-    found = _part(answer, asked, "uuid")
+    found, _ = answer.ask_on_graph(asked, _data(OPERATORS, 1))
     if not isinstance(found, str):
         raise CheckFailedError(
-            f"`describe` returned {type(found).__name__} for 'uuid', where repr(made.uuid()), a text, is expected; "
-            "leave the line with `return` as it was given."
+            f"`describe` returned {type(found).__name__}, where repr(made.uuid()), a text, is expected; "
+            "leave it as it was given."
         )
     return found
 

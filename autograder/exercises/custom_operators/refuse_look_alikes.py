@@ -34,6 +34,14 @@ DOUBLED = aten_program(
     (ROWS, BIAS),
     reason="With alpha=2 the sum is x + 2 b, and the pattern does not look at keyword arguments.",
 )
+BARELY = 1 + 2**-52
+"""The number after 1: who compares results in place of graphs sees no difference."""
+BARELY_MORE = aten_program(
+    "F.gelu(x + b) * F.gelu(torch.add(x, b, alpha=1 + 2**-52))",
+    lambda x, b: F.gelu(x + b) * F.gelu(torch.add(x, b, alpha=BARELY)),
+    (ROWS, BIAS),
+    reason="alpha is not 1. Results that agree on some numbers are no reason to rewrite; read the match.",
+)
 RETURNED = aten_program(
     "return F.gelu(x + b), F.gelu(h), h",
     lambda x, b: (F.gelu(x + b), F.gelu(h := torch.add(x, b)), h),
@@ -91,7 +99,12 @@ EXERCISE = Exercise(
     checks=(
         Check("`F.gelu(x + b)` is fused", "pattern", 1.0, rewrites([PLAIN], OPERATOR, continued=True)),
         Check("GELU by hand is fused", "spellings", 1.0, rewrites([BY_HAND], OPERATOR, continued=True)),
-        Check("a sum with alpha stays", "refusals", 2.0, rewrites([DOUBLED], OPERATOR, continued=True, together=True)),
+        Check(
+            "a sum with alpha stays",
+            "refusals",
+            2.0,
+            rewrites([DOUBLED, BARELY_MORE], OPERATOR, continued=True, together=True),
+        ),
         Check(
             "a sum that is returned stays",
             "refusals",

@@ -1,11 +1,15 @@
 """Answers that are functions from plain data to plain data."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import torch
+
+from autograder.host.artifacts import Artifact
 from autograder.host.channel import MalformedAnswerError
+from autograder.host.kinds.graph import GraphAnswer, read_graph
 from autograder.host.session import Session, another
-from autograder.protocol import Json
-from autograder.protocol.requests.answers import Ask, AskEach
+from autograder.protocol import GraphData, Json, Result
+from autograder.protocol.requests.answers import Ask, AskEach, AskOnGraph
 
 
 class ValueAnswer:
@@ -36,6 +40,21 @@ class ValueAnswer:
         """
         reply, _ = self._session.call(Ask(question, keys))
         return reply.body.value
+
+    def ask_on_graph(self, question: Mapping[str, Json], graph: GraphData) -> tuple[Json, Artifact]:
+        """Return the function's answer to a question with this graph, and the graph as the function left it.
+
+        The host rebuilds the graph; raises `CheckFailedError` if it holds what is not allowed.
+        """
+        reply, _ = self._session.call(AskOnGraph(question, graph))
+        artifact = read_graph(
+            Result(reply.body.graph, reply.tensors), "After the pass ", max_nodes=4 * len(graph["nodes"]) + 64
+        )
+        return reply.body.value, artifact
+
+    def run(self, artifact: Artifact, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """Return what a rebuilt graph gives for these inputs, in a worker that never sees the student's code."""
+        return tuple(GraphAnswer(self._session, self.clean).run(artifact, inputs).outputs)
 
     def ask_each(self, questions: Sequence[Json]) -> list[Json]:
         """Return the function's answer to each question; the function is called once for each, in this order."""

@@ -150,6 +150,22 @@ class WrittenGraph:
 
 
 @dataclass(frozen=True)
+class ValueOnGraph:
+    """What the function returned, and the graph that it was asked on."""
+
+    value: Json
+    graph: WrittenGraph
+
+
+@dataclass(frozen=True)
+class AskOnGraph(Request[ValueOnGraph]):
+    """Call the function with a question whose entry "graph" is this graph; the reply has the graph as it is then."""
+
+    question: Mapping[str, Json]
+    graph: GraphData
+
+
+@dataclass(frozen=True)
 class InputForm:
     """The form of one input, which shape propagation writes into `node.meta["tensor_meta"]`."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autograder.protocol import Handlers, Json, Result, Tensors
-from autograder.protocol.requests.answers import Ask, AskEach, Value
+from autograder.protocol.requests.answers import Ask, AskEach, AskOnGraph, Value, ValueOnGraph
 from autograder.worker.source import AnswerError
 
 
@@ -25,7 +25,18 @@ def value_answer(entry: Callable[..., Any]) -> Handlers:
     def ask_each(request: AskEach, _: Tensors) -> Result[Value]:
         return Result(Value([plain_data(entry(question), "the result") for question in request.questions]))
 
-    return {Ask: ask, AskEach: ask_each}
+    def ask_on_graph(request: AskOnGraph, _: Tensors) -> Result[ValueOnGraph]:
+        from torch import fx
+
+        from autograder.worker.kinds.graph import written
+        from course_lib.graph import from_data
+
+        graph = from_data(request.graph, {}).graph
+        value = plain_data(entry({**request.question, "graph": graph}), "the result")
+        made = written(fx.GraphModule({}, graph))
+        return Result(ValueOnGraph(value, made.body), made.tensors)
+
+    return {Ask: ask, AskEach: ask_each, AskOnGraph: ask_on_graph}
 
 
 def plain_data(value: object, where: str) -> Json:

@@ -39,7 +39,7 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("only the first tanh", 5, ("target=torch.tanh)", "target=torch.tanh)[:1]"), below=True),
         ANSWERS.edited("never reset", 8, ("torch._dynamo.reset()", "pass")),
         ANSWERS.edited("without recompile", 8, ("graph_module.recompile()", "pass")),
-        ANSWERS.file("traced, not captured", 3.1),
+        ANSWERS.file("traced, not captured", 0),
         ANSWERS.file("changed when it runs", 8, below=True),
         ANSWERS.file("unchanged", 0),
         Control(

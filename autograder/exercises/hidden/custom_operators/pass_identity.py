@@ -1,22 +1,9 @@
 """Hidden checks and controls of exercise 11.4."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from autograder.exercises.custom_operators.pass_identity import OPERATORS, Options, Pair, tells
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
-
-
-def expected_graph(asked: Mapping[str, Any]) -> list[str]:
-    """Return the calls of the program's graph after the pass."""
-    calls = []
-    for step in asked["steps"]:
-        calls.append(f"{step}.default")
-        if step in asked["operators"]:
-            calls.append(f"clamp.default({-asked['limit']}, {asked['limit']})")
-    return calls
 
 
 def another_order(draw: Draw, first: Options) -> list[Pair]:
@@ -52,6 +39,8 @@ def more_operators(draw: Draw, first: Options) -> list[Pair]:
 
 
 ANSWERS = Answers(__name__)
+PRINTS = "what a pass prints is not graded"
+OTHER_NAME = "any text is a name, if it differs where graphs differ"
 
 HIDDEN = HiddenPart(
     checks=(
@@ -100,7 +89,7 @@ HIDDEN = HiddenPart(
             "the name of the class", 2, ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "type(self).__name__")
         ),
         ANSWERS.edited("the reader of the next only", 0, ("for user in users:", "for user in users[:0]:")),
-        ANSWERS.edited("the clamp from 0", 0, ("(node, -limit, limit)", "(node, 0, limit)")),
+        ANSWERS.edited("the clamp from 0", 3.5, ("(node, -limit, limit)", "(node, 0, limit)")),
         ANSWERS.edited("the first operator only", 0, ("not in operators", "!= operators[0]")),
         ANSWERS.edited(
             "the clamp before the operator", 0, ("graph.inserting_after(node)", "graph.inserting_before(node)")
@@ -110,5 +99,18 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("no name", 2, ("return f'BoundPass 1 {sorted(operators)} {limit!r}'", "return None")),
         ANSWERS.edited("the name of the object", 2, ("{limit!r}'", "{limit!r} {id(self)}'")),
     ),
-    right_here={"wrong in the first entry only": "it changes every uuid in the same way"},
+    right_here={
+        "text": "the name is a text already",
+        "empty values": "the pass has run, and earns its own points",
+        "wrong in the first entry only": "it changes every uuid in the same way",
+    },
+    equivalent={
+        "if verbose: if verbose: -> if True:": PRINTS,
+        "if verbose: if verbose: -> if False:": PRINTS,
+        "print('bounded', node.name) -> pass": PRINTS,
+        "print('bounded', node.name) -> print('bounded')": PRINTS,
+        "print('bounded', node.name): 'bounded' -> 'bounded_'": PRINTS,
+        "' ' -> ' _'": OTHER_NAME,
+        "'BoundPass 1 ' -> 'BoundPass 1 _'": OTHER_NAME,
+    },
 )

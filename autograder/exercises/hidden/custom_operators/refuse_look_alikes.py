@@ -6,7 +6,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from autograder.exercises.custom_operators.refuse_look_alikes import BIAS, OPERATOR, PLAIN, ROWS, WIDTH
+from autograder.exercises.custom_operators.refuse_look_alikes import (
+    BARELY,
+    BIAS,
+    OPERATOR,
+    PLAIN,
+    ROWS,
+    WIDTH,
+)
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.aten_programs import aten_program
 from autograder.host.exercise import Check, Control, HiddenPart
@@ -116,6 +123,12 @@ LOOK_ALIKES = [
         plain=PLAIN,
     ),
     aten_program(
+        "F.gelu(torch.add(x, b, alpha=1 + 2**-52)) + F.gelu(x + b)",
+        lambda x, b: F.gelu(torch.add(x, b, alpha=BARELY)) + F.gelu(x + b),
+        (ROWS, BIAS),
+        reason="alpha is not 1, though no result shows it.",
+    ),
+    aten_program(
         "erf(h * sqrt(0.5)) is read twice",
         _gate_returned,
         (ROWS, BIAS),
@@ -131,7 +144,7 @@ ALWAYS = (
 HIDDEN = HiddenPart(
     checks=(
         Check("other ranks, dtypes and places", "spellings", 2.0, rewrites(FUSED, OPERATOR)),
-        Check("ten look-alikes stay", "look-alikes", 5.0, rewrites(LOOK_ALIKES, OPERATOR, together=True)),
+        Check("eleven look-alikes stay", "look-alikes", 5.0, rewrites(LOOK_ALIKES, OPERATOR, together=True)),
     ),
     controls=(
         ANSWERS.reference(15),
@@ -167,7 +180,7 @@ HIDDEN = HiddenPart(
             15,
             ("column.shape == rows.shape[-1:]", "column.dim() == 1 and list(column.shape) == list(rows.shape)[-1:]"),
         ),
-        ANSWERS.edited("ignores keyword arguments", 9, ("if any((node.kwargs for node in match.nodes)):", "if False:")),
+        ANSWERS.edited("ignores keyword arguments", 6, ("if any((node.kwargs for node in match.nodes)):", "if False:")),
         ANSWERS.edited(
             "looks at the first sum's alpha only",
             9,

@@ -23,6 +23,8 @@ ENTRY = {
     "04_shape_propagation": "propagate",
     "11_correct_operator": "silu_gate",
     "11_find_the_lie": "input_that_shows",
+    "11_pass_identity": "describe",
+    "10_fuse_where_it_pays": "divide",
     "10_lower_regions": "lower_region",
     "10_minimal_backend": "approximate",
     "10_partition_without_cycles": "visit",
@@ -142,7 +144,25 @@ def _partitioned(answer):
     return sorted(settle(rows, answer).groups().values()) == [["a"], ["c"]]
 
 
+def _divided(answer):
+    rows = [{"name": f"t{n}", "op": "add", "reads": [f"t{n - 1}" if n else "x", "b"]} for n in range(4)]
+    sizes = {**dict.fromkeys(("x", "t0", "t1", "t2", "t3"), 4096), "b": 64}
+    prices = {"launch": 500, "byte": 0.001, "operation": 0.001, "scratch": 0.01}
+    program = {"rows": rows, "inputs": ["x", "b"], "outputs": ["t3"], "registers": 4, "sizes": sizes, "prices": prices}
+    found = answer(program)
+    return found["kernels"] == [["t0", "t1", "t2", "t3"]] and abs(found["time"] - 549.408) < 0.01
+
+
+def _described(answer):
+    asked = {"operators": ["relu"], "limit": 2.0, "verbose": False, "steps": ["relu", "tanh"]}
+    found, other = answer(asked), answer(asked | {"limit": 3.0})
+    calls = ["relu.default", "clamp.default(-2.0, 2.0)", "tanh.default"]
+    return found["graph"] == calls and found["uuid"] != other["uuid"]
+
+
 EXAMPLES = {
+    "describe": _described,
+    "divide": _divided,
     "input_that_shows": _lies,
     "count": _counted,
     "lower_region": _region,
