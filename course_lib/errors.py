@@ -7,6 +7,7 @@
     ├── ScheduleError   a schedule was told to do something that it cannot do
     ├── BackendError    a backend or its machine was given something that it cannot work on
     ├── KernelError     a fused operator was called with tensors that it is not written for
+    ├── LaunchError     launches were captured or replayed in a way that a device refuses
     ├── ModelError      a model was configured in a way that cannot work
     ├── TrainingError   a training run was configured, fed or resumed in a way that cannot work
     ├── TimingError     something could not be measured, or the given times are invalid
@@ -43,6 +44,10 @@ class BackendError(CourseError):
 
 class KernelError(CourseError):
     """A fused operator was called with tensors that it is not written for."""
+
+
+class LaunchError(CourseError):
+    """Launches were captured or replayed in a way that a device refuses."""
 
 
 class ModelError(CourseError):

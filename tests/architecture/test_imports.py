@@ -39,6 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "course_lib.verify",
         "course_lib.show",
     },
+    "course_lib.launches": {"course_lib.errors"},
     "course_lib.machine": {"course_lib.errors"},
     "course_lib.inductor_passes": {"course_lib.errors", "course_lib.kernels"},
     "course_lib.backends": {
