@@ -34,7 +34,7 @@ CODE = (
     "autograder/exercises/programs",
     "autograder/exercises/questions.py",
     "autograder/exercises/setup_cells.py",
-    *(f"autograder/exercises/{lesson}" for lesson in LESSONS),
+    *(f"autograder/exercises/{lesson}" for lesson in LESSONS.values()),
 )
 PAPERS = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE", "LICENSE-notebooks")
 

@@ -83,8 +83,9 @@ def _exercise(asked: str, kind: str, checkout: Path) -> NewExercise:
             "does not have yet, in small letters, as '04_count_nodes'."
         )
     number, name = found.groups()
-    if int(number) >= len(LESSONS):
-        raise UsageError(f"there is no lesson {number}; the last one is {len(LESSONS) - 1:02d}_{LESSONS[-1]}.")
+    if int(number) not in LESSONS:
+        last = max(LESSONS)
+        raise UsageError(f"there is no lesson {number} with exercises; the last one is {last:02d}_{LESSONS[last]}.")
     exercise = NewExercise(asked, name, LESSONS[int(number)], kind)
     assert exercise_id(f"{exercise.lesson}.{name}") == asked
     if not (checkout / exercise.notebook).is_file() or not (checkout / "autograder/exercises/hidden").is_dir():

@@ -5,23 +5,23 @@ from pathlib import Path
 PACKAGE = "autograder.exercises"
 HIDDEN = f"{PACKAGE}.hidden"
 
-LESSONS: tuple[str, ...] = (
-    "start_here",
-    "transformer",
-    "measuring",
-    "torchscript",
-    "fx_capture",
-    "fx_rewrite",
-    "schedules",
-    "dynamo",
-    "aot_autograd",
-    "inductor",
-    "backends",
-    "custom_operators",
-    "triton_kernels",
-    "attention",
-)
-"""The packages with exercises; a lesson's index here is its number and the number of its notebook."""
+LESSONS: dict[int, str] = {
+    0: "start_here",
+    1: "transformer",
+    2: "measuring",
+    3: "torchscript",
+    4: "fx_capture",
+    5: "fx_rewrite",
+    6: "schedules",
+    7: "dynamo",
+    8: "aot_autograd",
+    9: "inductor",
+    10: "backends",
+    11: "custom_operators",
+    12: "triton_kernels",
+    13: "attention",
+}
+"""The packages with exercises, by the number of their lesson, which is that of its notebook."""
 
 
 def exercise_id(module: str) -> str:
@@ -31,7 +31,8 @@ def exercise_id(module: str) -> str:
     '05_bias_silu_pass'
     """
     lesson, name = module.split(".")[-2:]
-    return f"{LESSONS.index(lesson):02d}_{name}"
+    (number,) = (number for number, package in LESSONS.items() if package == lesson)
+    return f"{number:02d}_{name}"
 
 
 def module_name(exercise: str, *, hidden: bool = False) -> str:
@@ -56,5 +57,5 @@ def lesson_of(exercise: str) -> str:
 def exercise_files() -> dict[str, Path]:
     """Return the file of each exercise by its id, in order of the ids."""
     folder = Path(__file__).parent
-    files = (path for lesson in LESSONS for path in (folder / lesson).glob("[a-z]*.py"))
+    files = (path for lesson in LESSONS.values() for path in (folder / lesson).glob("[a-z]*.py"))
     return dict(sorted((exercise_id(f"{path.parent.name}.{path.stem}"), path) for path in files))

@@ -13,7 +13,7 @@ PREFIXED_FILES = 9
 MIRRORS = (
     {"course_lib/kernels", "course_lib/fusion/passes"},
     {"autograder/worker/kinds", "autograder/host/kinds"},
-    *({f"autograder/exercises/{lesson}", f"autograder/exercises/hidden/{lesson}"} for lesson in LESSONS),
+    *({f"autograder/exercises/{lesson}", f"autograder/exercises/hidden/{lesson}"} for lesson in LESSONS.values()),
 )
 # Answers of known marks are texts and no modules; their names are the exercises'.
 TEXTS = "autograder/exercises/hidden/answers"

@@ -36,7 +36,7 @@ def _load(exercise: Exercise, answer: str) -> None:
 
 
 def test_every_lesson_has_the_imports_of_its_set_up_cell() -> None:
-    assert set(SETUP_CELLS) == set(LESSONS)
+    assert set(SETUP_CELLS) == set(LESSONS.values())
     assert all(find(each).setup == SETUP_CELLS[lesson_of(each)] for each in all_exercises())
 
 
