@@ -23,7 +23,13 @@ REPEATED = Wish(rows=11, small=0.5, far=0.1, operation_ns=(0.005, 0.02), registe
 SPILLED = Wish(rows=11, small=0.0, far=0.7, registers=(4,))
 MIXED = Wish(rows=13, small=0.3, far=0.5, operation_ns=(0.002, 0.01))
 
+LOADS = (
+    "A kernel loads a value just before the first row that reads it, and not at its begin, so the value needs no "
+    "register until then."
+)
+
 facts_of = kept(__name__, "facts_of")
+loads_first = kept(__name__, "loads_first")
 
 
 def drawn(wish: Wish, *losing: str) -> Callable[[Draw], Program]:
@@ -70,7 +76,8 @@ def require_near_best(answer: ValueAnswer, program: Program) -> None:
     kernels, _ = divided(answer, program)
     facts, time_ns = facts_of(program), program_time_ns(program, kernels)
     if time_ns > NEAR_BEST * facts["best"]:
-        why = facts["wrong"].get(digest(kernels), "Compare the time of every run of rows before you cut.")
+        found, unknown = digest(kernels), "Compare the time of every run of rows before you cut."
+        why = facts["wrong"].get(found) or (LOADS if found == loads_first(program) else unknown)
         raise CheckFailedError(
             f"{_described(program)} {len(kernels)} kernels take {time_ns:,.0f} ns; {facts['best']:,.0f} are possible, "
             f"and {NEAR_BEST:.0%} of that is near enough. {why}"
@@ -95,10 +102,7 @@ def require_time(answer: ValueAnswer, program: Program) -> None:
 def _missing(program: Program, kernels: Kernels, predicted: float) -> str:
     """Return a sentence about the part of the time that a prediction lacks, or about loads in another place."""
     if abs(predicted / program_time_ns(program, kernels, loads_first=True) - 1) < 0.01:
-        return (
-            "That is the time if a kernel loads all its values at its begin. It loads each just before the first row "
-            "that reads it, so a value needs no register until then."
-        )
+        return LOADS
     for price, says in (
         ("scratch", "Spills and reloads are missing: a kernel has few registers."),
         ("operation", "Operations are missing: each row is computed for every element of the kernel's largest value."),

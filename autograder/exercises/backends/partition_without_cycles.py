@@ -22,7 +22,7 @@ FEWER = (
     "A path needs a new part only where it comes back from a row that the target does not take; rows without a path "
     "between them may share a part."
 )
-NEAR_FEWEST = 0.95  # of the bytes that waiting saves; a right rule may let rows outside of all parts wait or not
+NEAR_FEWEST = 0.9  # of the bytes that waiting saves: a right rule lets rows outside of all parts wait, or does not
 SWEEPS = 6  # visits for each row that earn the points
 PATIENCE = 60  # visits for each row after which the host stops
 STILL = (

@@ -53,6 +53,19 @@ SLIPS = [
 ]
 
 
+def test_loads_at_the_begin_of_a_kernel_are_named():
+    early = "[*(n for r in inside * (not place) for n in r['reads'] if n not in made), *row['reads'], row['name']]"
+    text = said("10_fuse_where_it_pays", ("[*row['reads'], row['name']]", early))
+
+    assert "and not at its begin" in text
+
+
+def test_a_right_rule_in_which_rows_outside_do_not_wait_loses_nothing_for_bytes():
+    answer = known_answer(PARTITION, "only rows of the target wait")
+    for seed in (77, 259):
+        assert judged(PARTITION, answer, seed=seed, only=("few bytes between parts",)).points == 2.4
+
+
 @pytest.mark.parametrize(("words", "line"), RULES, ids=[words for words, _ in RULES])
 def test_a_wrong_rule_is_told_what_is_wrong(words, line):
     record = judged(PARTITION, f"def visit(row):\n    {line}\n", only=FEW)

@@ -66,6 +66,17 @@ def test_a_rewrite_of_pytorch_is_refused_and_named(name):
         REWRITES[name](torch.randn(4, 6))
 
 
+@pytest.mark.parametrize("name", ["allocate", "_Scan"])
+def test_a_file_of_the_course_is_refused_as_one_of_a_package_is(name: str) -> None:
+    from course_lib.backends.toy import registers
+
+    with (
+        pytest.raises(RewrittenByTorchError, match=name),
+        refused_files([f"course_lib/backends/toy/registers.py:{name}"]),
+    ):
+        getattr(registers, name)((), 4)
+
+
 def test_one_that_ran_at_the_load_is_refused_at_the_capture():
     with note_rewrites():
         torch._refs.nn.functional.gelu(torch.randn(3))

@@ -29,6 +29,13 @@ def works_of(program: Program) -> Work:
     return {(first, last): kernel_work(program, first, last) for last in range(1, count + 1) for first in range(last)}
 
 
+def loads_first(program: Program) -> str:
+    """Return the digest of the kernels that were best if each kernel loaded all its values at its begin."""
+    count = len(program["rows"])
+    runs = [(first, last) for last in range(1, count + 1) for first in range(last)]
+    return digest(best_kernels(program, {run: kernel_work(program, *run, loads_first=True) for run in runs}))
+
+
 def best_kernels(program: Program, works: Work) -> Kernels:
     """Return the kernels of least total time, of all divisions into runs of rows."""
     names = [row["name"] for row in program["rows"]]
@@ -115,6 +122,15 @@ SLIPS: tuple[Any, ...] = (
     ("all values are stored", 9, True, ("made & later", "made")),
     ("spills without reloads", 9.7, True, ("scratch + (name in spilled and name not in held)", "scratch")),
     ("one register more", 8, True, ("== question['registers']", "== question['registers'] + 1")),
+    (
+        "all loads at the begin",
+        9.5,
+        True,
+        (
+            "[*row['reads'], row['name']]",
+            "[*(n for r in inside * (not place) for n in r['reads'] if n not in made), *row['reads'], row['name']]",
+        ),
+    ),
     ("the dearest kernels", 3, True, ("best.append(min(", "best.append(max(")),
     ("the time of one launch", 7, False, ("'time': time", "'time': prices['launch']")),
 )

@@ -49,6 +49,7 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(8),
+        *ANSWERS.styles(8),
         ANSWERS.edited(
             "a hash",
             8,
@@ -89,7 +90,7 @@ HIDDEN = HiddenPart(
             "the name of the class", 2, ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "type(self).__name__")
         ),
         ANSWERS.edited("the reader of the next only", 0, ("for user in users:", "for user in users[:0]:")),
-        ANSWERS.edited("the clamp from 0", 3.5, ("(node, -limit, limit)", "(node, 0, limit)")),
+        ANSWERS.edited("the clamp from 0", 0, ("(node, -limit, limit)", "(node, 0, limit)")),
         ANSWERS.edited("the first operator only", 0, ("not in operators", "!= operators[0]")),
         ANSWERS.edited(
             "the clamp before the operator", 0, ("graph.inserting_after(node)", "graph.inserting_before(node)")

@@ -109,6 +109,18 @@ def known(asked: Question) -> dict[str, Any]:
 
 
 ANSWERS = Answers(__name__)
+TABLE = """
+def hooks_that_see(question):
+    first, *aten = question['hooks']
+    linear, plus = 'linear' in question['spelling'], '+' in question['spelling']
+    whole = linear or question['rank'] == 3 or question['read_again']
+    seen = {
+        'matmul, +': [first] * plus,
+        'mm, add': [] if linear else aten if whole else aten[:3],
+        'addmm': aten if linear else [] if whole else aten[3:],
+    }
+    return seen[question['pattern']]
+"""
 HEAD = "def hooks_that_see(question):\n    return "
 
 HIDDEN = HiddenPart(
@@ -138,6 +150,7 @@ HIDDEN = HiddenPart(
             ("if pattern == 'addmm':\n        return aten[-1:]", "if 'add' == pattern[:3]:\n        return aten[-1:]"),
         ),
         ANSWERS.edited("last by its index", 8, ("aten[-1:] if folded", "[question['hooks'][4]] if folded")),
+        Control("a table of three lines", TABLE, 8),
         ANSWERS.edited("no fold", 4, ("question['rank'] == 2 and (not question['read_again'])", "False")),
         ANSWERS.edited(
             "a fold at any rank",
@@ -166,7 +179,7 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("the last two lose the sum", 5.5, ("aten[:-1] if folded", "aten[:-2] if folded")),
         ANSWERS.edited("ranks swapped", 4, ("question['rank'] == 2", "question['rank'] == 3")),
         ANSWERS.edited("reads swapped", 2.7, ("(not question['read_again'])", "question['read_again']")),
-        Control("no hook", HEAD + "[]\n", 8, below=True),
+        Control("no hook", HEAD + "[]\n", 0),
         Control("every hook", HEAD + repr(ALL) + "\n", 0),
     ),
 )

@@ -148,6 +148,7 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(15),
+        *ANSWERS.styles(15),
         ANSWERS.edited(
             "alpha by its name",
             15,

@@ -141,6 +141,14 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited("the residual first", 12, ("F.layer_norm(x + residual,", "F.layer_norm(residual + x,")),
         ANSWERS.edited("by the method", 12, ("x + residual, weight.shape", "x.add(residual), weight.shape")),
+        ANSWERS.edited(
+            "shapes as tuples",
+            12,
+            (
+                "weight.shape == bias.shape == x.shape[-1:]",
+                "tuple(weight.shape) == tuple(bias.shape) == (x.shape[-1],)",
+            ),
+        ),
         ANSWERS.edited("other examples", 12, ("((4, 8), (4, 8), (8,), (8,))", "((5, 3), (5, 3), (3,), (3,))")),
         ANSWERS.edited("another number for eps", 12, ("0.1234", "0.777")),
         ANSWERS.edited(
@@ -190,5 +198,5 @@ HIDDEN = HiddenPart(
         Control("nothing", "def fuse_block_ends(graph_module):\n    return graph_module\n", 0),
     ),
     right_here={"swapped operands": "a sum has two orders, and the operator adds its first two arguments"},
-    equivalent=CODE_NOT_SEEN,
+    equivalent={**CODE_NOT_SEEN, "return False: return False -> return None": "None refuses, too"},
 )

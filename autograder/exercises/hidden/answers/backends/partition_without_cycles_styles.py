@@ -155,3 +155,16 @@ def visit(row):
     both = 100000 * max(lowest) + min(highest)
     part = reads[0]["state"]["part"] if row["picks"] else min(highest)
     return {"range": both, "part": part if mine else None, "name": row["name"]}
+
+
+# %% only rows of the target wait
+def visit(row):
+    early = 0 if row["supported"] else -1
+    for read in row["inputs"]:
+        early = max(early, read["state"]["early"] + (row["supported"] and not read["supported"]))
+    users = [user for user in row["users"] if user["state"]]
+    late = early
+    if row["supported"] and users:
+        late = min(user["state"]["late"] for user in users)
+    part = row["inputs"][0]["state"]["part"] if row["picks"] else late
+    return {"early": early, "late": late, "part": part if row["supported"] else None}

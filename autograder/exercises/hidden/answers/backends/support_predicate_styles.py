@@ -172,3 +172,57 @@ def refusal(question):
     if not rank_fits(target["rank"], node):
         return "rank"
     return "" if arguments_fit(sheet, node) else "argument"
+
+
+# %% a generator of objections
+def objections(node, sheet, most):
+    tensors = [each for each in node["inputs"] if type(each) is dict]
+    kinds = [each["dtype"] for each in tensors]
+    result = node["result"]
+    if not {*kinds, result["dtype"]}.issubset(sheet["dtypes"]):
+        yield "dtype"
+    if kinds and kinds.count(kinds[0]) != len(kinds):
+        yield "mixed"
+    if max(each["rank"] for each in [*tensors, result]) > most:
+        yield "rank"
+    for name, wanted in sheet["only"].items():
+        if name in node["arguments"] and node["arguments"][name] != wanted:
+            yield "argument"
+
+
+def refusal(question):
+    target, node = question["target"], question["node"]
+    sheet = target["operators"].get(node["op"])
+    if not sheet:
+        return "operator"
+    if not node["result"]:
+        return "result"
+    return next(objections(node, sheet, target["rank"]), "")
+
+
+# %% a class of nodes
+class Asked:
+    def __init__(self, question):
+        self.most, self.sheets = question["target"]["rank"], question["target"]["operators"]
+        self.__dict__.update(question["node"])
+        self.given = list(filter(lambda value: hasattr(value, "keys"), self.inputs))
+
+    def all_tensors(self, test):
+        return all(map(test, [*self.given, self.result]))
+
+    def answer(self):
+        sheet = self.sheets.get(self.op, {})
+        only = sheet.get("only", {})
+        return (
+            (not sheet and "operator")
+            or (self.result is None and "result")
+            or (not self.all_tensors(lambda tensor: tensor["dtype"] in sheet["dtypes"]) and "dtype")
+            or (any(tensor["dtype"] != self.given[0]["dtype"] for tensor in self.given) and "mixed")
+            or (not self.all_tensors(lambda tensor: tensor["rank"] <= self.most) and "rank")
+            or ({**only, **{k: v for k, v in self.arguments.items() if k in only}} != only and "argument")
+            or ""
+        )
+
+
+def refusal(question):
+    return Asked(question).answer()
