@@ -56,7 +56,7 @@ def captures(*kinds: str) -> Callable[[AnalysisAnswer, Draw], None]:
     """Return a check that tasks of these kinds are captured."""
 
     def run(answer: AnalysisAnswer, draw: Draw) -> None:
-        size = draw.integer(4, 9)
+        size = draw.integer(6, 9)
 
         def require(kind: str) -> None:
             require_captured(graphs(answer, draw, kind, [size] * 3, [size]), kind)
@@ -74,7 +74,7 @@ def recompiles(*, odd: bool) -> Callable[[AnalysisAnswer, Draw], None]:
 
     def run(answer: AnalysisAnswer, draw: Draw) -> None:
         size = draw.integer(6, 9)
-        last = draw.integer(2, 5) if odd else size
+        last = draw.integer(2, 4) if odd else size
         found = graphs(answer, draw, MODEL, [size, size, last], [size, last])
         require_captured(found, MODEL)
         about = f"batches of {size}, the last of {last}" if odd else f"batches of {size}"

@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader
 
 IGNORED = -100
 LETTERS = 20
-WIDTH = 6
+WIDTH = 5  # no size of a batch, since Dynamo takes equal sizes for one
 Pairs = list[tuple[torch.Tensor, torch.Tensor]]
 
 
@@ -122,7 +122,7 @@ class Model(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.second = nn.Linear(WIDTH, 8), nn.Linear(8, WIDTH)
+        self.first, self.second = nn.Linear(WIDTH, 16), nn.Linear(16, WIDTH)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         """Map (batch, width) to (batch, width)."""
@@ -131,7 +131,7 @@ class Model(nn.Module):
 
 PARTS: Mapping[str, Callable[[], dict[str, nn.Module]]] = {
     "a model": lambda: {"model": Model()},
-    "a Sequential": lambda: {"net": nn.Sequential(nn.Linear(WIDTH, 8), nn.GELU(), nn.Linear(8, WIDTH))},
+    "a Sequential": lambda: {"net": nn.Sequential(nn.Linear(WIDTH, 16), nn.GELU(), nn.Linear(16, WIDTH))},
     "an encoder and a Linear": lambda: {"encoder": Model(), "head": nn.Linear(WIDTH, WIDTH)},
 }
 """The parts of tasks by what they hold; a task calls its parts one after the other."""
