@@ -240,7 +240,6 @@ import tempfile
 import warnings
 from pathlib import Path
 import lightning
-import onnxruntime
 import torch
 from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.profilers import SimpleProfiler

@@ -53,7 +53,7 @@ def require_captured(found: dict[str, int], kind: str) -> None:
 
 
 def captures(*kinds: str) -> Callable[[AnalysisAnswer, Draw], None]:
-    """Return a check that tasks of these kinds are captured."""
+    """Return a check that tasks of all these kinds are captured."""
 
     def run(answer: AnalysisAnswer, draw: Draw) -> None:
         size = draw.integer(6, 9)
@@ -61,7 +61,7 @@ def captures(*kinds: str) -> Callable[[AnalysisAnswer, Draw], None]:
         def require(kind: str) -> None:
             require_captured(graphs(answer, draw, kind, [size] * 3, [size]), kind)
 
-        share_among(kinds, require)
+        share_among(kinds, require, together=True)
 
     return run
 

@@ -289,7 +289,7 @@ def count_while_fitting(
 
         def count(counted: Any, batch: Any) -> dict[str, float]:
             calls.append(counted.trainer.global_step)
-            right = counted is task and batch.shape == (2, WIDTH)
+            right = counted is task and torch.equal(batch, rows(calls[-1] * accumulate - 1, 2))
             return dict(values[(len(calls) - 1) % len(values)]) if right else {}
 
         callbacks = answer(count, every, on)

@@ -43,7 +43,7 @@ HIDDEN = HiddenPart(
         _style(
             "the first part only",
             f"{START}part = next(task.children())\n    part.forward = torch.compile(part.forward, {OPTIONS})",
-            9,
+            8,
         ),
         _style(
             "by an attribute's name", f"{START}task.model.forward = torch.compile(task.model.forward, {OPTIONS})", 8

@@ -40,9 +40,9 @@ STEP = "step = trainer.global_step\n"
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("gradients of several batches together", "calls", 1.5, _accumulates),
-        Check("training without a logger", "no logger", 1, _without_logger),
-        Check("no number is read from a tensor", "reads", 1.5, _reads_nothing),
+        Check("gradients of several batches together", "calls", 1.3, _accumulates),
+        Check("training without a logger", "no logger", 1.3, _without_logger),
+        Check("no number is read from a tensor", "reads", 1.4, _reads_nothing),
     ),
     controls=(
         ANSWERS.reference(10),
@@ -65,33 +65,33 @@ HIDDEN = HiddenPart(
             "no logger, no step", 10, (LIMIT, "if not trainer.loggers or step % every != 0 or step <= self.seen:")
         ),
         Control("nothing", "def counter_callbacks(count, every, on):\n    return []\n", 0),
-        ANSWERS.edited("always on", 9, (END, "return [Counters()]"), below=False),
+        ANSWERS.edited("always on", 8.5, (END, "return [Counters()]")),
         ANSWERS.edited(
             "asks in the hook",
-            9,
+            8.5,
             (LIMIT, "if not on or step == self.seen or step % every or trainer.logger is None:"),
             (END, "return [Counters()]"),
         ),
-        ANSWERS.edited("counts batches", 8.5, (STEP, "step = batch_idx + 1\n")),
-        ANSWERS.edited("every batch of a step", 8.5, ("step == self.seen or ", "")),
-        ANSWERS.edited("after each step", 6.5, ("step % every or ", "")),
+        ANSWERS.edited("counts batches", 8.7, (STEP, "step = batch_idx + 1\n")),
+        ANSWERS.edited("every batch of a step", 8.7, ("step == self.seen or ", "")),
+        ANSWERS.edited("after each step", 6.7, ("step % every or ", "")),
         ANSWERS.edited(
             "before the step",
-            6.5,
+            7.5,
             (
                 "on_train_batch_end(self, trainer, task, outputs, batch, batch_idx)",
                 "on_train_batch_start(self, trainer, task, batch, batch_idx)",
             ),
         ),
-        ANSWERS.edited("no guard for the logger", 9, (" or trainer.logger is None", "")),
-        ANSWERS.edited("reads the loss", 8.5, (STEP, STEP + "            self.loss = outputs['loss'].item()\n")),
-        ANSWERS.edited("a step too early", 7, ("step=step)", "step=step - 1)")),
-        ANSWERS.edited("other names", 7, ("counters/", "")),
+        ANSWERS.edited("no guard for the logger", 8.7, (" or trainer.logger is None", "")),
+        ANSWERS.edited("reads the loss", 8.6, (STEP, STEP + "            self.loss = outputs['loss'].item()\n")),
+        ANSWERS.edited("a step too early", 7.5, ("step=step)", "step=step - 1)")),
+        ANSWERS.edited("other names", 7.5, ("counters/", "")),
         ANSWERS.edited(
-            "log_dict", 7, (WRITE, "task.log_dict({f'counters/{name}': value for name, value in values.items()})")
+            "log_dict", 6.1, (WRITE, "task.log_dict({f'counters/{name}': value for name, value in values.items()})")
         ),
-        ANSWERS.edited("the first only", 5.5, (LIMIT, "if self.seen or step % every or trainer.logger is None:")),
-        ANSWERS.edited("three of five", 7, ("in values.items()}", "in list(values.items())[:3]}")),
+        ANSWERS.edited("the first only", 6.7, (LIMIT, "if self.seen or step % every or trainer.logger is None:")),
+        ANSWERS.edited("three of five", 7.5, ("in values.items()}", "in list(values.items())[:3]}")),
         ANSWERS.edited("one callback, no list", 0, (END, "return Counters()")),
     ),
 )
