@@ -235,5 +235,27 @@ from course_lib.profiling.plots import plot_lines
 from course_lib.show import Table, format_bytes, format_us
 from course_lib.timing import time_callable
 """,
+    "lightning_training": """\
+import logging
+import tempfile
+import warnings
+from pathlib import Path
+import lightning
+import torch
+from lightning.pytorch.loggers import TensorBoardLogger
+from lightning.pytorch.profilers import SimpleProfiler
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from torch import nn
+from torch._dynamo.testing import CompileCounter
+from torch.nn import functional as F
+from torch.utils.data import DataLoader
+from course_lib import training
+from course_lib.graph import cost, saved_for_backward
+from course_lib.graph.generated_code import lowered
+from course_lib.models import MaskedLanguageModel, TransformerConfig, TransformerLayer
+from course_lib.predictions import predict, predictions, reveal
+from course_lib.profiling.plots import plot_lines
+from course_lib.show import Table, format_bytes
+""",
 }
 """By the lesson's package; the lines stand in the set-up cell of its notebook."""

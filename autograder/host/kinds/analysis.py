@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from autograder.host.draw import Draw
@@ -17,7 +18,7 @@ from autograder.host.kinds.differences import contrasted, same
 from autograder.host.point_shares import share_among
 from autograder.host.session import Session
 from autograder.protocol import Json
-from autograder.protocol.requests.answers import Analyse
+from autograder.protocol.requests.answers import Analyse, Employ
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
@@ -45,6 +46,11 @@ class AnalysisAnswer:
         """Return the function's result as plain data; a graph becomes rows of name, op, target and names of inputs."""
         text = inspect.getsource(analysis_programs)
         reply, _ = self._student.call(Analyse(text, asked.make, dict(asked.arguments)))
+        return reply.body.value
+
+    def employ(self, programs: ModuleType, use: str, **arguments: Json) -> Json:
+        """Return what the function `use` of one of our modules reports after it used the answer in the worker."""
+        reply, _ = self._student.call(Employ(inspect.getsource(programs), use, arguments))
         return reply.body.value
 
 

@@ -46,6 +46,18 @@ class Analyse(Request[Value]):
 
 
 @dataclass(frozen=True)
+class Employ(Request[Value]):
+    """Run `text`, and call its function `use` with the answer's function and `arguments`; it returns plain data.
+
+    So the answer may return objects that cannot be sent, such as modules: the host's text uses them and reports.
+    """
+
+    text: str
+    use: str
+    arguments: Mapping[str, Json]
+
+
+@dataclass(frozen=True)
 class Arguments:
     """The arguments of a call or of a build.
 

@@ -1,5 +1,6 @@
 """Call an answer that reads programs: the host's text makes the program, and plain data comes back."""
 
+import sys
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from torch import fx, nn
 
 from autograder.protocol import Handlers, Result, Tensors
-from autograder.protocol.requests.answers import Analyse, Value
+from autograder.protocol.requests.answers import Analyse, Employ, Value
 from autograder.worker.kinds.value import plain_data
 from autograder.worker.source import AnswerError
 
@@ -20,9 +21,7 @@ def analysis_answer(entry: Callable[..., Any]) -> Handlers:
     """Return the request handlers for an analysis answer."""
 
     def analyse(request: Analyse, _: Tensors) -> Result[Value]:
-        module = types.ModuleType("programs")
-        exec(compile(request.text, "<programs>", "exec", dont_inherit=True), module.__dict__)
-        given = getattr(module, request.make)(**request.arguments)
+        given = getattr(_programs(request.text), request.make)(**request.arguments)
         before = _classes(given)
         result = entry(*given)
         _require_same_classes(before, _classes(given))
@@ -31,7 +30,20 @@ def analysis_answer(entry: Callable[..., Any]) -> Handlers:
             result = [[n.name, n.op, str(n.target), [a.name for a in n.all_input_nodes]] for n in graph.nodes]
         return Result(Value(plain_data(result, "the result")))
 
-    return {Analyse: analyse}
+    def employ(request: Employ, _: Tensors) -> Result[Value]:
+        module = _programs(request.text)
+        sys.modules[module.__name__] = module  # Dynamo imports the module of each function that it reads
+        found = getattr(module, request.use)(entry, **request.arguments)
+        return Result(Value(plain_data(found, "the report")))
+
+    return {Analyse: analyse, Employ: employ}
+
+
+def _programs(text: str) -> types.ModuleType:
+    """Run the host's text as a module."""
+    module = types.ModuleType("programs")
+    exec(compile(text, "<programs>", "exec", dont_inherit=True), module.__dict__)
+    return module
 
 
 def _classes(given: Sequence[object]) -> list[tuple[type, dict[str, Any]]]:

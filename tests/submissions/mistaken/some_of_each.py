@@ -92,3 +92,6 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% unanswered 13_tiled_attention
 # %% mistake 13_score_mods = 7.8: one slope for all
 # %% mistake 13_choose_attention = 5.8: dropout is fused on a CPU
+# %% mistake 16_port_trainer = 8: no seed for dropout
+# %% unanswered 16_compile_task
+# %% mistake 16_counter_callback = 8.7: counts batches

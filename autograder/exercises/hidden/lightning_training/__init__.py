@@ -1,0 +1,1 @@
+"""Hidden checks and controls of lesson 16: Lightning, compiled, profiled and counted."""

@@ -1,0 +1,61 @@
+"""Hidden checks and controls of exercise 16.2."""
+
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.lightning_training.compile_task import TORCH_PARTS, captures, recompiles
+from autograder.host.exercise import Check, Control, HiddenPart
+
+ANSWERS = Answers(__name__)
+START = "def compile_task(task, backend):\n    "
+EACH = f"{START}for name, part in list(task.named_children()):\n        "
+OPTIONS = "backend=backend, dynamic=True"
+
+
+def _style(name: str, text: str, marks: float) -> Control:
+    return Control(name, f"{text}\n    return task\n", marks)
+
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("parts that are classes of torch.nn", "captures", 2, captures(*TORCH_PARTS)),
+        Check("smaller last batches", "recompiles", 2, recompiles(odd=True)),
+    ),
+    controls=(
+        ANSWERS.reference(10),
+        ANSWERS.file("a function around each part", 10),
+        ANSWERS.file("names mended by hooks", 10),
+        _style("by name", f"{EACH}getattr(task, name).forward = torch.compile({OPTIONS})(part.forward)", 10),
+        _style("an optimisation context", f"{EACH}part.forward = torch._dynamo.optimize({OPTIONS})(part.forward)", 10),
+        _style(
+            "modules that are parts",
+            f"{START}for part in task.children():\n        "
+            f"setattr(part, 'forward', torch.compile(part.forward, {OPTIONS}, fullgraph=True))",
+            10,
+        ),
+        _style("compile in place", f"{START}for part in task.children():\n        part.compile({OPTIONS})", 8),
+        _style("every module in place", f"{START}for part in task.modules():\n        part.compile({OPTIONS})", 8),
+        _style("the task in place", f"{START}task.compile({OPTIONS})", 0),
+        _style("nothing", f"{START}pass", 0),
+        _style("the task's forward", f"{START}task.forward = torch.compile(task.forward, {OPTIONS})", 0),
+        Control("the task wrapped", f"{START}return torch.compile(task, {OPTIONS})\n", 0),
+        _style("parts replaced", f"{EACH}setattr(task, name, torch.compile(part, {OPTIONS}))", 8.25),
+        _style("sizes fixed", f"{EACH}part.forward = torch.compile(part.forward, backend=backend, dynamic=False)", 8),
+        _style("sizes guessed", f"{EACH}part.forward = torch.compile(part.forward, backend=backend)", 8),
+        _style(
+            "the first part only",
+            f"{START}part = next(task.children())\n    part.forward = torch.compile(part.forward, {OPTIONS})",
+            8,
+        ),
+        _style(
+            "by an attribute's name", f"{START}task.model.forward = torch.compile(task.model.forward, {OPTIONS})", 8
+        ),
+        _style(
+            "without the backend", f"{EACH}part.forward = torch.compile(part.forward, backend='eager', dynamic=True)", 0
+        ),
+        _style(
+            "a copy is compiled",
+            f"{EACH}import copy\n        part.forward = torch.compile(copy.deepcopy(part).forward, {OPTIONS})",
+            8.25,
+        ),
+        Control("returns nothing", f"{EACH}part.forward = torch.compile(part.forward, {OPTIONS})\n", 0),
+    ),
+)

@@ -1,0 +1,97 @@
+"""Hidden checks and controls of exercise 16.3."""
+
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.lightning_training.counter_callback import Counted, require_due
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.kinds.analysis import AnalysisAnswer
+
+
+def _accumulates(answer: AnalysisAnswer, draw: Draw) -> None:
+    why = "Several batches make one step of the optimiser: count once for it."
+    counted = Counted(answer, draw, accumulate=draw.integer(2, 3))
+    require_due(counted, "With accumulate_grad_batches", why)
+
+
+def _without_logger(answer: AnalysisAnswer, draw: Draw) -> None:
+    Counted(answer, draw).require_called()
+    counted = Counted(answer, draw, logs=False)
+    if counted.calls:
+        raise CheckFailedError(
+            f"With logger=False count was called {len(counted.calls)} times; nothing can be written, so count nothing."
+        )
+
+
+def _reads_nothing(answer: AnalysisAnswer, draw: Draw) -> None:
+    counted = Counted(answer, draw)
+    counted.require_called()
+    if counted.reads > 0:
+        raise CheckFailedError(
+            f"While it trained, the callback read {counted.reads} numbers from tensors, as .item() does. On a GPU each "
+            "read waits for the device; use what count returns, and no tensor."
+        )
+
+
+ANSWERS = Answers(__name__)
+LIMIT = "if step == self.seen or step % every or trainer.logger is None:"
+WRITE = "trainer.logger.log_metrics({f'counters/{name}': value for name, value in values.items()}, step=step)"
+END = "return [Counters()] if on else []"
+STEP = "step = trainer.global_step\n"
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("gradients of several batches together", "calls", 1.3, _accumulates),
+        Check("training without a logger", "no logger", 1.3, _without_logger),
+        Check("no number is read from a tensor", "reads", 1.4, _reads_nothing),
+    ),
+    controls=(
+        ANSWERS.reference(10),
+        ANSWERS.file("the writer itself", 10),
+        ANSWERS.file("a lambda callback", 10),
+        ANSWERS.edited("sorted names", 10, ("in values.items()}", "in sorted(values.items())}")),
+        ANSWERS.edited(
+            "all loggers",
+            10,
+            (
+                WRITE,
+                "for each in trainer.loggers:\n                "
+                "each.log_metrics({'counters/' + n: v for n, v in values.items()}, step)",
+            ),
+        ),
+        ANSWERS.edited(
+            "a callback without hooks when off", 10, (END, "return [Counters() if on else lightning.Callback()]")
+        ),
+        ANSWERS.edited(
+            "no logger, no step", 10, (LIMIT, "if not trainer.loggers or step % every != 0 or step <= self.seen:")
+        ),
+        Control("nothing", "def counter_callbacks(count, every, on):\n    return []\n", 0),
+        ANSWERS.edited("always on", 8.5, (END, "return [Counters()]")),
+        ANSWERS.edited(
+            "asks in the hook",
+            8.5,
+            (LIMIT, "if not on or step == self.seen or step % every or trainer.logger is None:"),
+            (END, "return [Counters()]"),
+        ),
+        ANSWERS.edited("counts batches", 8.7, (STEP, "step = batch_idx + 1\n")),
+        ANSWERS.edited("every batch of a step", 8.7, ("step == self.seen or ", "")),
+        ANSWERS.edited("after each step", 6.7, ("step % every or ", "")),
+        ANSWERS.edited(
+            "before the step",
+            7.5,
+            (
+                "on_train_batch_end(self, trainer, task, outputs, batch, batch_idx)",
+                "on_train_batch_start(self, trainer, task, batch, batch_idx)",
+            ),
+        ),
+        ANSWERS.edited("no guard for the logger", 8.7, (" or trainer.logger is None", "")),
+        ANSWERS.edited("reads the loss", 8.6, (STEP, STEP + "            self.loss = outputs['loss'].item()\n")),
+        ANSWERS.edited("a step too early", 7.5, ("step=step)", "step=step - 1)")),
+        ANSWERS.edited("other names", 7.5, ("counters/", "")),
+        ANSWERS.edited(
+            "log_dict", 6.1, (WRITE, "task.log_dict({f'counters/{name}': value for name, value in values.items()})")
+        ),
+        ANSWERS.edited("the first only", 6.7, (LIMIT, "if self.seen or step % every or trainer.logger is None:")),
+        ANSWERS.edited("three of five", 7.5, ("in values.items()}", "in list(values.items())[:3]}")),
+        ANSWERS.edited("one callback, no list", 0, (END, "return Counters()")),
+    ),
+)

@@ -1,0 +1,162 @@
+"""Exercise 16.2: compile the parts of a task so that its checkpoints stay those of the eager task."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from autograder.exercises.programs import lightning_runs
+from autograder.host.channel import MalformedAnswerError
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.analysis import AnalysisAnswer
+from autograder.host.point_shares import share_among
+
+LARGEST_SEED = 10**6
+COMBINATIONS = tuple(f"{saves} to {loads}" for saves in ("eager", "compiled") for loads in ("eager", "compiled"))
+PRODUCTS = {kind: 4 + 2 * (kind == "an encoder and a Linear") for kind in lightning_runs.PARTS}
+"""Products of matrices in the graphs of training and of validation together, by kind of task."""
+MODEL = "a model"
+TORCH_PARTS = tuple(kind for kind in lightning_runs.PARTS if kind != MODEL)
+
+
+def graphs(
+    answer: AnalysisAnswer, draw: Draw, kind: str, train: Sequence[int], held_out: Sequence[int]
+) -> dict[str, int]:
+    """Return the graphs captured in training and in all, and the products in them."""
+    sizes = {"train": list(train), "held_out": list(held_out)}
+    report = answer.employ(lightning_runs, "compile_and_fit", kind=kind, seed=draw.integer(0, LARGEST_SEED), **sizes)
+    if not isinstance(report, dict):
+        raise MalformedAnswerError
+    if "class" in report:
+        raise CheckFailedError(
+            f"compile_task returned a {str(report['class'])[:40]}; return the task, which is a LightningModule."
+        )
+    if any(type(report.get(name)) is not int for name in ("training", "all", "products")):
+        raise MalformedAnswerError
+    return report
+
+
+def require_captured(found: dict[str, int], kind: str) -> None:
+    """Raise `CheckFailedError` unless all products of the task are in captured graphs."""
+    if not found["training"]:
+        raise CheckFailedError(
+            f"For a task that holds {kind}, {found['training']} graphs were captured in training. training_step calls "
+            "the parts, not the task: compile each part. compile() of a class of torch.nn captures nothing."
+        )
+    if found["products"] < PRODUCTS[kind]:
+        raise CheckFailedError(
+            f"For a task that holds {kind}, {found['products']} products of matrices are in the graphs of training "
+            f"and validation; expected {PRODUCTS[kind]}. A part was not captured: wrap its forward."
+        )
+
+
+def captures(*kinds: str) -> Callable[[AnalysisAnswer, Draw], None]:
+    """Return a check that tasks of all these kinds are captured."""
+
+    def run(answer: AnalysisAnswer, draw: Draw) -> None:
+        size = draw.integer(6, 9)
+
+        def require(kind: str) -> None:
+            require_captured(graphs(answer, draw, kind, [size] * 3, [size]), kind)
+
+        share_among(kinds, require, together=True)
+
+    return run
+
+
+def recompiles(*, odd: bool) -> Callable[[AnalysisAnswer, Draw], None]:
+    """Return a check that no part is captured more than once for training and once for validation.
+
+    With `odd` the last batches are smaller.
+    """
+
+    def run(answer: AnalysisAnswer, draw: Draw) -> None:
+        size = draw.integer(6, 9)
+        last = draw.integer(2, 4) if odd else size
+        found = graphs(answer, draw, MODEL, [size, size, last], [size, last])
+        require_captured(found, MODEL)
+        about = f"batches of {size}, the last of {last}" if odd else f"batches of {size}"
+        if found["training"] > 1 or found["all"] > 2:
+            raise CheckFailedError(
+                f"With {about}, {found['training']} graphs were captured in training and "
+                f"{found['all'] - found['training']} in validation; one each is enough. "
+                + ("Let the size of a batch be dynamic." if odd else "Compile each part once.")
+            )
+
+    return run
+
+
+def exchange(answer: AnalysisAnswer, draw: Draw, kind: str) -> tuple[int, dict[str, Any]]:
+    """Return the seed of the saved weights, and what was found in each of the four combinations."""
+    seed = draw.integer(0, LARGEST_SEED)
+    report = answer.employ(lightning_runs, "exchange_checkpoints", kind=kind, seed=seed)
+    found = report.get("found") if isinstance(report, dict) else None
+    if not isinstance(report, dict) or not isinstance(found, dict) or type(report.get("graphs")) is not int:
+        raise MalformedAnswerError
+    if not report["graphs"]:
+        raise CheckFailedError(
+            "No graph was captured, so the checkpoints of a compiled task cannot be tried. Compile each part of it."
+        )
+    return seed, found
+
+
+def require_exchanged(found: dict[str, Any], combination: str, expected: torch.Tensor) -> None:
+    """Raise `CheckFailedError` unless a checkpoint was loaded and gave the saved task's outputs."""
+    result = found.get(combination)
+    if isinstance(result, str):
+        raise CheckFailedError(
+            f"The checkpoint could not be loaded, {combination}: {' '.join(result.split())[:160]} Compile without "
+            "putting another module in the place of a part."
+        )
+    try:
+        output = torch.tensor(result)
+    except (TypeError, ValueError, RuntimeError):
+        raise MalformedAnswerError from None
+    if output.shape != expected.shape or not torch.allclose(output, expected, atol=1e-4):
+        far = float((output - expected).abs().max()) if output.shape == expected.shape else math.inf
+        raise CheckFailedError(
+            f"After loading, {combination}, the outputs differ from those of the saved weights by up to {far:.2g}. "
+            "The compiled part must use the weights that were loaded."
+        )
+
+
+def expected_outputs(kind: str, seed: int) -> torch.Tensor:
+    """Return the outputs of a task of this kind with weights of this seed, computed in the host."""
+    hidden = lightning_runs.rows(seed, 4)
+    with torch.no_grad():
+        for part in lightning_runs.parts_of(kind, seed).values():
+            hidden = part(hidden)
+    return hidden
+
+
+def exchanged(kind: str) -> Callable[[AnalysisAnswer, Draw], None]:
+    """Return a check of the four combinations of saving and loading; each has an equal share of the points."""
+
+    def run(answer: AnalysisAnswer, draw: Draw) -> None:
+        seed, found = exchange(answer, draw, kind)
+        expected = expected_outputs(kind, seed)
+        share_among(COMBINATIONS, lambda each: require_exchanged(found, each, expected))
+
+    return run
+
+
+EXERCISE = Exercise(
+    title="Compile without breaking checkpoints",
+    kind=Kind.ANALYSIS,
+    entry_point="compile_task",
+    points=10,
+    wall_s=180,
+    hints=(
+        "training_step calls the parts of the task. Compile these, not the task, and count the graphs.",
+        "A checkpoint's names are those of modules. torch.compile(part) is a new module around the part, so its name "
+        "appears in them; a compiled forward is a function, and has none.",
+        "For each part of task.children(): part.forward = torch.compile(part.forward, backend=backend, dynamic=...).",
+    ),
+    checks=(
+        Check("a model is captured", "captures", 1.5, captures(MODEL)),
+        Check("four combinations of saving and loading", "checkpoints", 3.5, exchanged(MODEL)),
+        Check("one graph more for validation", "recompiles", 1, recompiles(odd=False)),
+    ),
+)

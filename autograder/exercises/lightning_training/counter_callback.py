@@ -1,0 +1,123 @@
+"""Exercise 16.3: a callback that writes counters to TensorBoard, and costs nothing when it is off."""
+
+import math
+from typing import Any
+
+from autograder.exercises.lightning_training.port_trainer import entries
+from autograder.exercises.programs import lightning_runs
+from autograder.host.channel import MalformedAnswerError
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.analysis import AnalysisAnswer
+
+NAMES = ("C1", "C2", "C3", "C4", "C5")
+NO_CALLS = "With on=True the counting function was never called, so nothing else can be tried."
+
+
+class Counted:
+    """One training with the callbacks of an answer, as the worker reports it."""
+
+    def __init__(
+        self, answer: AnalysisAnswer, draw: Draw, *, on: bool = True, accumulate: int = 1, logs: bool = True
+    ) -> None:
+        self.every = draw.integer(2, 4)
+        steps = self.every * 3 + draw.integer(1, self.every - 1)
+        self.values = [{name: float(draw.integer(1, 10**6)) for name in NAMES} for _ in range(6)]
+        report = answer.employ(
+            lightning_runs,
+            "count_while_fitting",
+            every=self.every,
+            on=on,
+            values=[dict(each) for each in self.values],
+            steps=steps * accumulate,
+            accumulate=accumulate,
+            logs=logs,
+        )
+        report = entries(report)
+        if "class" in report:
+            raise CheckFailedError(
+                f"counter_callbacks returned a {str(report['class'])[:40]}; return a list of lightning.Callback, which "
+                "is empty when off."
+            )
+        self.due = [self.every, 2 * self.every, 3 * self.every]
+        self.calls, self.hooks = _list(report, "calls"), _list(report, "hooks")
+        self.scalars, self.reads = entries(report.get("scalars")), report.get("reads", 0)
+        if type(self.reads) is not int:
+            raise MalformedAnswerError
+
+    def require_called(self) -> None:
+        """Raise `CheckFailedError` if nothing was counted."""
+        if not self.calls:
+            raise CheckFailedError(NO_CALLS)
+
+
+def _list(report: dict[str, Any], name: str) -> list[Any]:
+    found = report.get(name)
+    if not isinstance(found, list):
+        raise MalformedAnswerError
+    return found
+
+
+def require_due(counted: Counted, about: str, why: str) -> None:
+    """Raise `CheckFailedError` unless the counting function was called after the steps that are due."""
+    counted.require_called()
+    if counted.calls != counted.due:
+        raise CheckFailedError(
+            f"{about} with every={counted.every}, count was called when trainer.global_step was "
+            f"{str(counted.calls)[:80]}; expected {counted.due}. {why}"
+        )
+
+
+def _calls(answer: AnalysisAnswer, draw: Draw) -> None:
+    why = "global_step counts finished steps; on_train_batch_end comes after one."
+    require_due(Counted(answer, draw), "In a training", why)
+
+
+def _values(answer: AnalysisAnswer, draw: Draw) -> None:
+    counted = Counted(answer, draw)
+    counted.require_called()
+    for name in NAMES:
+        points = counted.scalars.get(f"counters/{name}")
+        if not isinstance(points, list) or not points:
+            known = ", ".join(sorted(map(str, counted.scalars)))[:80]
+            raise CheckFailedError(f"TensorBoard has no scalar `counters/{name}`; it has {known or 'none'}.")
+        for (step, value), call, values in zip(points, counted.calls, counted.values, strict=False):
+            if step != call or not math.isclose(value, values[name], rel_tol=1e-6):
+                raise CheckFailedError(
+                    f"`counters/{name}` has a point ({step}, {value:g}); count returned {values[name]:g} after step "
+                    f"{call}. Write each result at the step at which it was counted: step=trainer.global_step."
+                )
+        if len(points) != len(counted.calls):
+            raise CheckFailedError(
+                f"`counters/{name}` has {len(points)} points; count was called {len(counted.calls)} times."
+            )
+
+
+def _off(answer: AnalysisAnswer, draw: Draw) -> None:
+    Counted(answer, draw).require_called()
+    counted = Counted(answer, draw, on=False)
+    if counted.calls or counted.hooks:
+        raise CheckFailedError(
+            f"With on=False count was called {len(counted.calls)} times, and Lightning calls "
+            f"{', '.join(map(str, counted.hooks))[:80] or 'no hook'}. Return an empty list: then nothing is called."
+        )
+
+
+EXERCISE = Exercise(
+    title="Counters in TensorBoard",
+    kind=Kind.ANALYSIS,
+    entry_point="counter_callbacks",
+    points=10,
+    wall_s=150,
+    hints=(
+        "A callback that is not in the list cannot be called. Decide before training whether there is one.",
+        "on_train_batch_end comes after each batch. trainer.global_step counts the steps of the optimiser until then.",
+        "trainer.logger.log_metrics(values, step=trainer.global_step) writes at once; trainer.logger is None without "
+        "logger. With accumulation several batches share one global_step: remember the last step.",
+    ),
+    checks=(
+        Check("counts after every n steps", "calls", 2, _calls),
+        Check("five scalars in TensorBoard", "scalars", 2.5, _values),
+        Check("nothing is called when off", "off", 1.5, _off),
+    ),
+)

@@ -1,0 +1,308 @@
+"""Runs of Lightning with parts of an answer; the text of this file is sent to the worker, which reports plain data.
+
+The host calls only the functions that make batches and models. Lightning is imported inside functions, since importing
+it takes seconds.
+"""
+
+import copy
+import io
+import logging
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data import DataLoader
+
+IGNORED = -100
+LETTERS = 20
+WIDTH = 5  # no size of a batch, since Dynamo takes equal sizes for one
+Pairs = list[tuple[torch.Tensor, torch.Tensor]]
+
+
+def batches(seed: int, count: int) -> Pairs:
+    """Return pairs of tokens and labels, each (3, 10); letters to guess are replaced by `LETTERS`."""
+    generator, pairs = torch.Generator().manual_seed(seed), []
+    for number in range(count):
+        tokens = torch.randint(LETTERS, (3, 10), generator=generator)
+        asked = torch.rand(tokens.shape, generator=generator) < (0.15 if number % 2 else 0.6)
+        asked[0, 0] = True
+        pairs.append((torch.where(asked, LETTERS, tokens), torch.where(asked, tokens, IGNORED)))
+    return pairs
+
+
+def sizes(dropout: float) -> dict[str, Any]:
+    """Return the sizes of a small model of these letters."""
+    return {
+        "hidden_size": 16,
+        "num_heads": 2,
+        "intermediate_size": 32,
+        "num_layers": 1,
+        "vocab_size": LETTERS + 1,
+        "max_positions": 10,
+        "dropout": dropout,
+    }
+
+
+def run_of(seed: int, steps: int, dropout: float) -> dict[str, Any]:
+    """Return what a port of the trainer is made from, but for its folder."""
+    return {
+        "train": batches(seed, steps),
+        "held_out": batches(seed + 1, 3),
+        "seed": seed,
+        "sizes": sizes(dropout),
+    }
+
+
+@contextmanager
+def _quiet() -> Any:
+    """Silence Lightning's advice, which would be taken for output of the answer."""
+    logger = logging.getLogger("lightning.pytorch")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def _trainer(**options: Any) -> Any:
+    import lightning
+
+    usual = {"accelerator": "cpu", "devices": 1, "max_epochs": 1, "log_every_n_steps": 1, "num_sanity_val_steps": 0}
+    shown = dict.fromkeys(("enable_checkpointing", "enable_progress_bar", "enable_model_summary"), False)
+    return lightning.Trainer(**{**usual, **shown, **options})
+
+
+def _read(logger: Any) -> dict[str, list[list[float]]]:
+    """Return the scalars that a logger wrote: for each tag its steps and values."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    logger.finalize("success")
+    found = EventAccumulator(logger.log_dir).Reload()
+    return {tag: [[e.step, e.value] for e in found.Scalars(tag)] for tag in found.Tags()["scalars"]}
+
+
+def _loader(items: Sequence[Any]) -> DataLoader[Any]:
+    return DataLoader(items, batch_size=None)  # type: ignore[arg-type]  # a list will do
+
+
+def fit_port(port: Callable[..., Any], seed: int, steps: int, dropout: float) -> dict[str, Any]:
+    """Train what `port` returns, and report its classes, the losses, the scalars in its folder and the weights."""
+    import lightning
+    from lightning.pytorch.loggers import TensorBoardLogger
+
+    losses: list[float] = []
+
+    class Losses(lightning.Callback):
+        def on_train_batch_end(self, trainer: Any, task: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+            losses.append(float(outputs["loss"]))
+
+    with _quiet(), tempfile.TemporaryDirectory() as folder:
+        result = port(run_of(seed, steps, dropout) | {"folder": folder})
+        parts = [*result, None, None][:3] if isinstance(result, tuple | list) else [result, None, None]
+        task, data, logger = parts
+        if not isinstance(task, lightning.LightningModule) or not isinstance(data, lightning.LightningDataModule):
+            return {"classes": [type(part).__name__ for part in parts]}
+        kept = isinstance(logger, TensorBoardLogger)
+        _trainer(logger=logger if kept else False, callbacks=[Losses()], gradient_clip_val=1.0).fit(task, data)
+        scalars = _read(logger) if kept else {}
+    state = {name: value.tolist() for name, value in task.state_dict().items()}
+    return {"losses": losses, "scalars": scalars, "state": state}
+
+
+class Model(nn.Module):
+    """A model as users write them: a class with a forward of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(WIDTH, 16), nn.Linear(16, WIDTH)
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Map (batch, width) to (batch, width)."""
+        return self.second(torch.tanh(self.first(hidden)))
+
+
+PARTS: Mapping[str, Callable[[], dict[str, nn.Module]]] = {
+    "a model": lambda: {"model": Model()},
+    "a Sequential": lambda: {"net": nn.Sequential(nn.Linear(WIDTH, 16), nn.GELU(), nn.Linear(16, WIDTH))},
+    "an encoder and a Linear": lambda: {"encoder": Model(), "head": nn.Linear(WIDTH, WIDTH)},
+}
+"""The parts of tasks by what they hold; a task calls its parts one after the other."""
+
+
+def parts_of(kind: str, seed: int) -> dict[str, nn.Module]:
+    """Return the parts of a task with weights of this seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return PARTS[kind]()
+
+
+def rows(seed: int, size: int) -> torch.Tensor:
+    """Return an input of a task, (size, width)."""
+    return torch.randn(size, WIDTH, generator=torch.Generator().manual_seed(seed))
+
+
+def _task(kind: str, seed: int) -> Any:
+    import lightning
+
+    class Task(lightning.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            for name, part in parts_of(kind, seed).items():
+                self.add_module(name, part)
+            self.names = list(dict(self.named_children()))
+
+        def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+            return self.through_parts(hidden)
+
+        def through_parts(self, hidden: torch.Tensor) -> torch.Tensor:
+            for name in self.names:
+                hidden = getattr(self, name)(hidden)
+            return hidden
+
+        def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
+            loss = F.mse_loss(self.through_parts(batch), batch)
+            self.log("loss/train", loss)
+            return loss
+
+        def validation_step(self, batch: torch.Tensor, batch_idx: int) -> None:
+            self.log("loss/held_out", F.mse_loss(self.through_parts(batch), batch), batch_size=len(batch))
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), lr=0.01)
+
+    return Task()
+
+
+class _Backend:
+    """A backend that runs a graph as it is, and counts graphs and their products."""
+
+    def __init__(self) -> None:
+        self.graphs = self.products = 0
+
+    def __call__(self, graph_module: Any, inputs: Any) -> Any:
+        called = [node.target for node in graph_module.graph.nodes if node.op == "call_function"]
+        self.graphs += 1
+        self.products += called.count(F.linear)
+        return graph_module.forward
+
+
+def compile_and_fit(
+    answer: Callable[..., Any], kind: str, seed: int, train: Sequence[int], held_out: Sequence[int]
+) -> Any:
+    """Compile a task by the answer, train and validate on batches of these sizes, and count the captured graphs."""
+    import lightning
+
+    torch._dynamo.reset()
+    backend, after_training = _Backend(), []
+
+    class Look(lightning.Callback):
+        def on_validation_start(self, trainer: Any, task: Any) -> None:
+            after_training.append(backend.graphs)
+
+    with _quiet():
+        task = answer(_task(kind, seed), backend)
+        if not isinstance(task, lightning.LightningModule):
+            return {"class": type(task).__name__}
+        trainer = _trainer(logger=False, callbacks=[Look()])
+        trainer.fit(
+            task, *(_loader([rows(seed + i, size) for i, size in enumerate(each)]) for each in (train, held_out))
+        )
+    return {"training": after_training[0], "all": backend.graphs, "products": backend.products}
+
+
+def exchange_checkpoints(answer: Callable[..., Any], kind: str, seed: int) -> Any:
+    """Save and load state dicts of eager and compiled tasks in all four combinations.
+
+    Report for each the error, or the output of the loading task for `rows(seed, 4)`, and the graphs that were captured.
+    """
+    torch._dynamo.reset()
+    backend, found = _Backend(), {}
+
+    def made(compiled: bool, weights: int) -> Any:
+        task = _task(kind, weights)
+        return answer(task, backend) if compiled else task
+
+    with _quiet():
+        for saves in (False, True):
+            for loads in (False, True):
+                file = io.BytesIO()
+                source, target = made(saves, seed), made(loads, seed + 1)
+                with torch.no_grad():
+                    source.eval().through_parts(rows(seed, 4))  # what is compiled at its first call is compiled now
+                    torch.save(source.state_dict(), file)
+                    file.seek(0)
+                    name = f"{'compiled' if saves else 'eager'} to {'compiled' if loads else 'eager'}"
+                    try:
+                        target.load_state_dict(torch.load(file, weights_only=True))
+                    except RuntimeError as error:
+                        found[name] = str(error)[:300]
+                        continue
+                    found[name] = target.eval().through_parts(rows(seed, 4)).tolist()
+    return {"found": found, "graphs": backend.graphs}
+
+
+class _Reads(TorchDispatchMode):
+    """Count the numbers that Python reads from tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += func is torch.ops.aten._local_scalar_dense.default
+        return func(*args, **(kwargs or {}))
+
+
+HOOKS = {f"on_{when}_{end}" for when in ("train", "fit", "train_epoch", "train_batch") for end in ("start", "end")} | {
+    "on_before_zero_grad",
+    "on_after_backward",
+    "on_before_backward",
+    "on_before_optimizer_step",
+}
+"""Hooks of a callback that Lightning calls while it trains."""
+
+
+def count_while_fitting(
+    answer: Callable[..., Any],
+    every: int,
+    on: bool,
+    values: Sequence[Mapping[str, float]],
+    steps: int,
+    accumulate: int,
+    logs: bool,
+) -> Any:
+    """Train with the answer's callbacks, and report the calls of the counting function, scalars, hooks and reads."""
+    import lightning
+    from lightning.pytorch.loggers import TensorBoardLogger
+
+    calls: list[int] = []
+    with _quiet(), tempfile.TemporaryDirectory() as folder:
+        task = _task("a model", 1)
+
+        def count(counted: Any, batch: Any) -> dict[str, float]:
+            calls.append(counted.trainer.global_step)
+            right = counted is task and torch.equal(batch, rows(calls[-1] * accumulate - 1, 2))
+            return dict(values[(len(calls) - 1) % len(values)]) if right else {}
+
+        callbacks = answer(count, every, on)
+        if not isinstance(callbacks, list) or not all(isinstance(c, lightning.Callback) for c in callbacks):
+            return {"class": type(callbacks).__name__}
+        usual = vars(lightning.Callback)
+        hooks = sorted({name for c in callbacks for name in usual if getattr(type(c), name) is not usual[name]} & HOOKS)
+        reads: list[int] = []
+        for used in ([], callbacks):
+            logger = TensorBoardLogger(folder, version=len(reads)) if logs else False
+            trainer = _trainer(logger=logger, callbacks=list(used), accumulate_grad_batches=accumulate)
+            with _Reads() as seen:
+                trainer.fit(task if used else copy.deepcopy(task), _loader([rows(i, 2) for i in range(steps)]))
+            reads.append(seen.count)
+        scalars = _read(logger) if logger else {}
+    return {"calls": calls, "scalars": scalars, "hooks": hooks, "reads": reads[1] - reads[0]}

@@ -1,0 +1,83 @@
+"""What people likely think of Lightning is named, and the runs that the exercises ask for see what they should."""
+
+import lightning
+import pytest
+import torch
+from torch import nn
+from torch._dynamo.testing import CompileCounter
+
+from autograder.exercises.programs import lightning_runs
+from tests.autograder.exercises.judged import judged, said
+
+IN_PLACE = "part.compile(backend=backend, dynamic=True)"
+COMPILED = "part.forward = torch.compile(part.forward, backend=backend, dynamic=True)"
+# exercise, words of a message, change of the reference, whether a hidden check says it
+NAMED = [
+    ("16_port_trainer", "Draw the weights after", ("torch.manual_seed(run['seed'])\n            ", ""), False),
+    ("16_port_trainer", "AdamW with lr=0.01", ("lr=0.01", "lr=0.001"), False),
+    ("16_port_trainer", "as batch_size", ("batch_size=int((batch[1] >= 0).sum())", "batch_size=1"), True),
+    (
+        "16_port_trainer",
+        "without on_epoch",
+        ("('loss/train', loss)", "('loss/train', loss, False, False, True)"),
+        False,
+    ),
+    ("16_compile_task", "captures nothing", (COMPILED, IN_PLACE), True),
+    ("16_compile_task", "size of a batch be dynamic", (", dynamic=True", ""), True),
+    ("16_compile_task", "could not be loaded", (COMPILED, "setattr(task, 'model', torch.compile(part))"), False),
+    ("16_counter_callback", "Return an empty list", (" if on else []", ""), False),
+    ("16_counter_callback", "count once for it", ("step == self.seen or ", ""), True),
+    (
+        "16_counter_callback",
+        "as .item() does",
+        ("self.seen = step", "self.seen = step + outputs['loss'].item() * 0"),
+        True,
+    ),
+]
+
+
+@pytest.mark.parametrize("mistake", NAMED, ids=[f"{n[0]}: {n[1]}" for n in NAMED])
+def test_a_likely_mistake_is_named(mistake):
+    exercise_id, words, change, hidden = mistake
+    assert words in said(exercise_id, change, hidden=hidden)
+
+
+@pytest.mark.parametrize("module", [nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 4))], ids=["Linear", "Sequential"])
+def test_compiling_a_class_of_torch_in_place_captures_nothing(module):
+    torch._dynamo.reset()
+    graphs = CompileCounter()
+    module.compile(backend=graphs)
+    module(torch.ones(2, 4))
+    assert graphs.frame_count == 0
+    module.forward = torch.compile(module.forward, backend=graphs)
+    module(torch.ones(2, 4))
+    assert graphs.frame_count == 1
+
+
+def test_logging_in_a_compiled_step_breaks_the_graph_or_fails():
+    def fitted(task):
+        torch._dynamo.reset()
+        graphs = CompileCounter()
+        task.training_step = torch.compile(task.training_step, backend=graphs)
+        batches = lightning_runs._loader([lightning_runs.rows(i, 4) for i in range(2)])
+        lightning_runs._trainer(logger=False).fit(task, batches)
+        return graphs.frame_count
+
+    with pytest.raises(torch._dynamo.exc.InternalTorchDynamoError, match="__dict__"):
+        fitted(lightning_runs._task("a model", 0))
+    disabled = lightning_runs._task("a model", 0)
+    disabled.log = torch.compiler.disable(disabled.log)
+    assert fitted(disabled) == 2
+
+
+def test_a_callback_that_is_off_may_stand_in_the_list_if_it_has_no_hook():
+    report = lightning_runs.count_while_fitting(
+        lambda count, every, on: [lightning.Callback()], every=2, on=False, values=[], steps=4, accumulate=1, logs=True
+    )
+    assert (report["calls"], report["hooks"], report["reads"]) == ([], [], 0)
+
+
+def test_the_plain_loop_is_no_port():
+    answer = "def port(run):\n    return [0.0] * 20\n"
+    record = judged("16_port_trainer", answer, hidden=False)
+    assert (record.points, "expected a LightningModule" in str(record)) == (0, True)
