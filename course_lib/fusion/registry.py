@@ -58,8 +58,9 @@ def chosen(passes: Iterable[str | GraphPass] | None, level: str) -> list[GraphPa
     """
     if level not in LEVELS:
         raise FusionError(f"fuse got level={level!r}; it knows {', '.join(map(repr, LEVELS))}.")
-    if isinstance(passes, (str, GraphPass)):
-        raise FusionError(f"fuse got passes={passes!r}; it expects several, such as passes=({passes!r},).")
+    if isinstance(passes, (str, GraphPass)) or _is_class(passes):
+        given = _spelt(passes)
+        raise FusionError(f"fuse got passes={given}; it expects several, such as passes=({given},).")
     if passes is None:
         by_default = [cls() for cls in PASSES.values() if cls.by_default]
         return [DeadCode(), *by_default]  # a value that is read for nothing could not be fused away
@@ -75,6 +76,19 @@ def chosen(passes: Iterable[str | GraphPass] | None, level: str) -> list[GraphPa
 def _pass(given: str | GraphPass) -> GraphPass:
     if isinstance(given, GraphPass):
         return given
+    if _is_class(given):
+        raise FusionError(f"fuse got the class {_spelt(given)[:-2]} as a pass; give an object of it: {_spelt(given)}.")
     if given not in PASSES:
         raise FusionError(f"fuse knows no pass {given!r}; it knows {', '.join(PASSES)}.")
     return PASSES[given]()
+
+
+def _is_class(given: object) -> bool:
+    return isinstance(given, type) and issubclass(given, GraphPass)
+
+
+def _spelt(given: object) -> str:
+    """Return how a caller writes a pass: its name as text, or a call of its class."""
+    if isinstance(given, str):
+        return repr(given)
+    return f"{given.__name__ if isinstance(given, type) else type(given).__name__}()"

@@ -13,7 +13,7 @@ from torch.fx.passes.infra.pass_manager import PassManager
 
 from course_lib.capture import capture
 from course_lib.errors import FusionError, GraphError
-from course_lib.fusion import PASSES, FusionPass, Match, Objection, fuse
+from course_lib.fusion import PASSES, FusionPass, LinearBatchNorm, Match, Objection, fuse
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.graph import propagate_shapes
 from course_lib.models import TransformerConfig, TransformerEncoder
@@ -148,7 +148,14 @@ def test_explain_says_where_why_and_what_would_help() -> None:
     [
         (("a text", (X,)), {}, "expects a module"),
         ((Small(), (X,), ("bias_gellu",)), {}, "knows no pass 'bias_gellu'; it knows"),
-        ((Small(), (X,), "bias_gelu"), {}, "expects several"),
+        (
+            (Small(), (X,), "bias_gelu"),
+            {},
+            r"got passes='bias_gelu'; it expects several, such as passes=\('bias_gelu',\)",
+        ),
+        ((Small(), (X,), LinearBatchNorm()), {}, r"expects several, such as passes=\(LinearBatchNorm\(\),\)"),
+        ((Small(), (X,), LinearBatchNorm), {}, r"expects several, such as passes=\(LinearBatchNorm\(\),\)"),
+        ((Small(), (X,), (LinearBatchNorm,)), {}, r"the class LinearBatchNorm as a pass; give an object of it"),
         ((Small(), (X,)), {"level": "fast"}, "it knows 'exact', 'lossy'"),
     ],
 )
