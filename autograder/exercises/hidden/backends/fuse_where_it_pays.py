@@ -102,6 +102,7 @@ def facts_of(program: Program) -> dict[str, Any]:
 
 ANSWERS = Answers(__name__)
 
+MORE_STYLES = ("a class of kernels", "a trace of reads", "branches that are cut off", "instructions first")
 PLAN = """
 def divide(question):
     names = [row['name'] for row in question['rows']]
@@ -161,6 +162,7 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(10),
         *ANSWERS.styles(10),
+        *(ANSWERS.file(name, 10) for name in MORE_STYLES),
         *(ANSWERS.edited(name, marks, *edits, below=below) for name, marks, below, *edits in SLIPS),
         Control("all in one", PLAN.format("[names]"), 0),
         Control("each row alone", PLAN.format("[[name] for name in names]"), 0),
