@@ -20,6 +20,8 @@ LESSONS: tuple[str, ...] = (
     "custom_operators",
     "triton_kernels",
     "attention",
+    "shipping",
+    "launch_overhead",
 )
 """The packages with exercises; a lesson's index here is its number and the number of its notebook."""
 

@@ -1,0 +1,1 @@
+"""Exercises of lesson 14: programs that leave Python."""
