@@ -6,10 +6,13 @@ from typing import Any
 from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
 OUTCOMES = ("launches", "bytes")
+RULE = (
+    "Compare launches · launch_us, where a replay is one launch, with the sum of all bytes; 1 GB/s is 1,000 bytes a "
+    "microsecond."
+)
 Question = dict[str, Any]
 
 known = kept(__name__, "known")
@@ -48,8 +51,14 @@ def require_predicted(answer: ValueAnswer, question: Question) -> None:
         raise CheckFailedError(
             f"{len(launches)} kernels that move {sum(launches):,} bytes, {way}, {question['launch_us']} µs a launch, "
             f"{question['bandwidth_gb_s']} GB/s: predicted {found!r}, and it is {about['right']!r}. "
-            f"{named_mistake(found, about['wrong'])}".strip()
+            f"{_reason(found, about['wrong'])}"
         )
+
+
+def _reason(found: str, wrong: list[list[str]]) -> str:
+    """Return the mistake that explains the answer; the whole rule if several do, since there are two answers only."""
+    reasons = [says for value, says in wrong if value == found]
+    return reasons[0] if len(reasons) == 1 else RULE
 
 
 EVEN = ((0.4, 0.0, False), (0.7, 0.0, False), (1.5, 0.0, False), (3.0, 0.0, False))

@@ -35,6 +35,27 @@ HIDDEN = HiddenPart(
         ANSWERS.reference(12),
         ANSWERS.file("one list a launch", 12),
         ANSWERS.file("a function for each category", 12),
+        ANSWERS.edited("rows twice", 12, ("return found", "return found + found")),
+        ANSWERS.edited("rows in reverse", 12, ("return found", "return found[::-1]")),
+        ANSWERS.edited(
+            "a difference by method", 12, ("set(launch['reads']) - written", "set(launch['reads']).difference(written)")
+        ),
+        ANSWERS.edited("not equal", 12, ("old['shapes'] != new['shapes']", "not old['shapes'] == new['shapes']")),
+        ANSWERS.edited(
+            "flags of the first call",
+            12,
+            ("new['host_read']", "old['host_read']"),
+            ("new['own_generator']", "old['own_generator']"),
+        ),
+        ANSWERS.edited("no rebound inputs", 7.5, (", 'rebound input': new_outside - old_outside - created", "")),
+        ANSWERS.edited(
+            "rebound inputs of the first call", 12, ("new_outside - old_outside - created", "old_outside - new_outside")
+        ),
+        ANSWERS.edited(
+            "numbers by their count",
+            7.5,
+            ("old['numbers'] != new['numbers']", "len(old['numbers']) != len(new['numbers'])"),
+        ),
         ANSWERS.edited("no violations", 0, ("return found", "return []")),
         Control(
             "every line",
