@@ -20,6 +20,7 @@ LESSONS: dict[int, str] = {
     11: "custom_operators",
     12: "triton_kernels",
     13: "attention",
+    15: "launch_overhead",
     16: "lightning_training",
 }
 """The packages with exercises, by the number of their lesson, which is that of its notebook."""

@@ -1,0 +1,84 @@
+"""Hidden checks and controls of exercise 15.1."""
+
+from typing import Any
+
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.launch_overhead.launch_bound import NEAR, REPLAYED, Question, predicts
+from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.kinds.misconceptions import Misconception, wrong_values
+
+
+def _longer(question: Question, launches: float, moved: float, *, unit: float = 1e3) -> str:
+    """Return what takes longer: this many launches, or to move this many bytes."""
+    device_us = moved / (question["bandwidth_gb_s"] * unit)
+    return "launches" if launches * question["launch_us"] > device_us else "bytes"
+
+
+def right(question: Question) -> str:
+    """Return what limits the program."""
+    count = 1 if question["replayed"] else len(question["launches"])
+    return _longer(question, count, sum(question["launches"]))
+
+
+MISCONCEPTIONS = (
+    Misconception(
+        lambda q: _longer(q, len(q["launches"]), sum(q["launches"])),
+        "A replay starts all kernels by one launch.",
+    ),
+    Misconception(
+        lambda q: _longer(q, 1, max(q["launches"])),
+        "The largest kernel alone decides nothing: launches and bytes are sums over the program.",
+    ),
+    Misconception(
+        lambda q: _longer(q, 1, sum(q["launches"])), "Each kernel of an eager program has a launch of its own."
+    ),
+    Misconception(
+        lambda q: _longer(q, 1 if q["replayed"] else len(q["launches"]), sum(q["launches"]), unit=1e6),
+        "1 GB/s is 1,000 bytes a microsecond, not a million.",
+    ),
+    Misconception(
+        lambda q: _longer(q, 1 if q["replayed"] else len(q["launches"]), sum(q["launches"]), unit=1),
+        "1 GB/s is 1,000 bytes a microsecond, not one.",
+    ),
+)
+
+
+def known(question: Question) -> dict[str, Any]:
+    """Return what limits the program, and the answers of known mistakes."""
+    return {"right": right(question), "wrong": wrong_values(question, MISCONCEPTIONS)}
+
+
+ANSWERS = Answers(__name__)
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("replayed", "replay", 1.25, predicts(*REPLAYED)),
+        Check("close together", "eager", 1.25, predicts(*NEAR)),
+    ),
+    right_here={"text": "the answer is a text"},
+    controls=(
+        ANSWERS.reference(5),
+        ANSWERS.file("seconds", 5),
+        ANSWERS.file("kernel by kernel", 5),
+        ANSWERS.file("largest of two", 5),
+        ANSWERS.edited("turned round", 5, ("host_us > device_us", "not host_us <= device_us")),
+        ANSWERS.edited("a ratio", 5, ("host_us > device_us", "host_us / device_us > 1")),
+        *(
+            Control(f"always {word}", f"def bound_by(program):\n    return {word!r}\n", 0)
+            for word in ("launches", "bytes")
+        ),
+        ANSWERS.edited("replays launch each kernel", 3.75, ("1 if program['replayed'] else ", "")),
+        ANSWERS.edited("one launch", 1.25, ("1 if program['replayed'] else len(program['launches'])", "1")),
+        ANSWERS.edited("the largest kernel", 1.25, ("sum(", "max("), below=False),
+        ANSWERS.edited("gigabytes a second are bytes a microsecond", 0, ("* 1000", "")),
+        ANSWERS.edited("a million bytes", 0, ("* 1000", "* 1000000")),
+        ANSWERS.edited("turned words", 0, ("host_us > device_us", "host_us < device_us")),
+        ANSWERS.edited("clearly longer", 3.75, ("host_us > device_us", "host_us > 1.2 * device_us")),
+        Control(
+            "many kernels",
+            "def bound_by(program):\n    return 'launches' if len(program['launches']) > 40 else 'bytes'\n",
+            3,
+            below=True,
+        ),
+    ),
+)
