@@ -26,7 +26,7 @@ MISCONCEPTIONS = (
         "A replay starts all kernels by one launch.",
     ),
     Misconception(
-        lambda q: _longer(q, 1, max(q["launches"])),
+        lambda q: _longer(q, 1 if q["replayed"] else len(q["launches"]), max(q["launches"])),
         "The largest kernel alone decides nothing: launches and bytes are sums over the program.",
     ),
     Misconception(
