@@ -20,6 +20,10 @@ LESSONS: tuple[str, ...] = (
     "custom_operators",
     "triton_kernels",
     "attention",
+    "shipping",
+    "launch_overhead",
+    "lightning_training",
+    "capstone",
 )
 """The packages with exercises; a lesson's index here is its number and the number of its notebook."""
 

@@ -1,0 +1,1 @@
+"""Hidden checks and controls of lesson 16: training with Lightning."""

@@ -1,0 +1,1 @@
+"""Exercises of lesson 16: training with Lightning."""

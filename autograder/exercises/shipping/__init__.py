@@ -1,0 +1,1 @@
+"""Exercises of lesson 14: export, ONNX and AOTInductor."""
