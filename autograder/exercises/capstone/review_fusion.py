@@ -70,7 +70,7 @@ EXERCISE = Exercise(
     points=10,
     wall_s=30,
     hints=(
-        "Ask of each value that the fusion reads, moves or erases: who else can see it, and what else did the call say?",
+        "Ask of each value that the fusion reads, moves or erases: who else sees it, and what else did the call say?",
         "One defect is in what the sum says besides its two terms, one in who reads it, and one in what "
         "happens between the sum and the norm.",
         "torch.add has a keyword. A pre-norm block reads the sum twice. x.mul_(2) after x + y leaves the sum.",

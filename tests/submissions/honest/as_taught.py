@@ -59,4 +59,5 @@ Gets full marks: each answer cell is that of the notebook with solutions, in the
 # %% solution 13_predict_backend = 6
 # %% solution 13_score_mods = 10
 # %% solution 13_tiled_attention = 14
+# %% solution 17_optimise_step = 75
 # %% solution 17_review_fusion = 10
