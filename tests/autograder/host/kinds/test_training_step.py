@@ -43,3 +43,7 @@ def test_the_worker_counts_forward_and_backward():
     assert isinstance(found, StepCost)
     assert (found.kernels, found.saved_bytes) == (2, 2 * 4 * 4)
     assert found.launches > 2 * found.kernels
+
+
+def test_more_than_the_best_in_one_counter_does_not_pay_for_another():
+    assert score({"launches": 1, "bytes": 1000}, BEFORE, BEST) == score({"launches": 50, "bytes": 1000}, BEFORE, BEST)
