@@ -22,6 +22,7 @@ LESSONS: dict[int, str] = {
     13: "attention",
     15: "launch_overhead",
     16: "lightning_training",
+    17: "capstone",
 }
 """The packages with exercises, by the number of their lesson, which is that of its notebook."""
 

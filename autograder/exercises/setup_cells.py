@@ -267,5 +267,18 @@ from course_lib.predictions import predict, predictions, reveal
 from course_lib.profiling.plots import plot_lines
 from course_lib.show import Table, format_bytes
 """,
+    "capstone": """\
+import copy
+import inspect
+import operator
+import torch
+from torch import fx, nn
+from torch.nn import functional as F
+from course_lib.fusion.machine_written import fuse_add_norm
+from course_lib.graph import cost, saved_for_backward
+from course_lib.models import TransformerConfig, TransformerLayer
+from course_lib.predictions import predict, predictions, reveal
+from course_lib.show import Table, format_bytes
+""",
 }
 """By the lesson's package; the lines stand in the set-up cell of its notebook."""

@@ -20,6 +20,7 @@ from autograder.protocol.requests.loads import (
     CallGraph,
     Cost,
     CountGraph,
+    CountStep,
     EventsRead,
     GraphCalled,
     LoadEvents,
@@ -30,6 +31,7 @@ from autograder.protocol.requests.loads import (
     LowerSteps,
     ObserveWrites,
     ReadEvents,
+    StepCost,
     Writes,
 )
 from autograder.worker.observed_writes import observed_writes
@@ -78,13 +80,18 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
         inputs = [torch.zeros(i.shape, dtype=getattr(torch, i.dtype), device=device) for i in request.inputs]
         return Result(_cost(graph_module, inputs))
 
+    def count_step(request: CountStep, _: Tensors) -> Result[StepCost]:
+        inputs = [torch.zeros(i.shape, dtype=getattr(torch, i.dtype)) for i in request.inputs]
+        return Result(_step_cost(graph_module, inputs))
+
     def observe(request: ObserveWrites, tensors: Tensors) -> Result[Writes]:
         for tensor, value in zip(own, sent, strict=True):
             tensor.copy_(value)
         args, _ = filled(request.call.arguments, [to_torch(raw) for raw in tensors])
         return Result(Writes(observed_writes(graph_module, args)))
 
-    return {CallGraph: call, CountGraph: count, ObserveWrites: observe, **Rounds(graph_module).handlers()}
+    counts: Handlers = {CountGraph: count, CountStep: count_step}
+    return {CallGraph: call, **counts, ObserveWrites: observe, **Rounds(graph_module).handlers()}
 
 
 def _cost(graph_module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Cost:
@@ -99,6 +106,20 @@ def _cost(graph_module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) ->
         counted.peak_bytes,
         counted.longest_side,
     )
+
+
+def _step_cost(graph_module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> StepCost:
+    from course_lib.graph import cost, saved_for_backward
+
+    parameters = [each for each in graph_module.parameters() if each.requires_grad]
+
+    def step(*given: torch.Tensor) -> object:
+        return torch.autograd.grad(graph_module(*given).square().mean(), parameters, allow_unused=True)
+
+    with torch.enable_grad():
+        whole, forward = cost(step, inputs), cost(graph_module, inputs)
+    saved = saved_for_backward(graph_module, inputs).total_bytes
+    return StepCost(forward.launches, whole.launches, whole.bytes_moved, saved)
 
 
 def _replayed(seed: int | None) -> contextlib.AbstractContextManager[object]:

@@ -19,7 +19,7 @@ from autograder.host.session import AnswerFailedError, Session
 from autograder.host.traced import Continuation, Program, Traced, draw_inputs, traced
 from autograder.protocol import Result
 from autograder.protocol.requests.answers import InputForm, Transform, WrittenGraph
-from autograder.protocol.requests.loads import CallGraph, LoadGraph, ObserveWrites
+from autograder.protocol.requests.loads import CallGraph, CountStep, LoadGraph, ObserveWrites, StepCost
 
 
 @dataclass
@@ -80,6 +80,11 @@ class GraphAnswer:
         if not artifact.called.keys() >= set(found):
             raise MalformedAnswerError
         return found
+
+    def count_step(self, artifact: Artifact, request: CountStep) -> StepCost:
+        """Return the counters of a training step of a rebuilt graph, as the clean worker counts them."""
+        self._hold(artifact, None)
+        return self.clean.call_with(request, ()).body
 
     def _call(
         self,

@@ -37,7 +37,7 @@ class LoadAnswer(Request[Done]):
 
 @dataclass(frozen=True)
 class LoadGraph(Request[Done]):
-    """Rebuild a graph that the host has checked, and serve `CallGraph`, `CountGraph` and `ObserveWrites`.
+    """Rebuild a graph that the host has checked, and serve `CallGraph`, `CountGraph`, `CountStep`, `ObserveWrites`.
 
     `paths` names the tensors that come with it. If `training` is None, its modules keep their modes.
     """
@@ -89,6 +89,25 @@ class CallGraph(Request[GraphCalled]):
 @dataclass(frozen=True)
 class CountGraph(Request[Cost]):
     """Count the cost of the graph of a `LoadGraph` on zeros of these forms; its outputs stay in the worker."""
+
+    inputs: tuple[InputForm, ...]
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """The counters of one training step, forward and backward, of a graph."""
+
+    kernels: int
+    """Launches of the forward pass alone."""
+    launches: int
+    bytes_moved: int
+    saved_bytes: int
+    """Bytes that the forward pass keeps for the backward pass, without inputs and parameters."""
+
+
+@dataclass(frozen=True)
+class CountStep(Request[StepCost]):
+    """Count a training step of the graph of a `LoadGraph` on zeros of these forms, by all its parameters."""
 
     inputs: tuple[InputForm, ...]
 

@@ -1,0 +1,25 @@
+"""Exercises 17.2 to 17.4: make a training step of an encoder cheaper; a gate of values stands before each counter."""
+
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.training_step import Step, cheaper
+
+LAYER = Step(
+    "of one layer",
+    {"width": 32, "heads": 4, "dropout": 0.1, "eps": 1e-5},
+    {"kernels": 23, "launches": 58, "bytes_moved": 749_248, "saved_bytes": 69_648},
+)
+
+EXERCISE = Exercise(
+    title="Make a training step cheaper",
+    kind=Kind.GRAPH,
+    entry_point="optimise",
+    points=75,
+    wall_s=120,
+    hints=(
+        "Record the counters first. Which operators of the forward pass write what only the next one reads?",
+        "Each block ends in a linear layer, dropout, a residual sum and a LayerNorm: four launches that can be two.",
+        "Take the bias out of the linear layer in front of a block's end: F.linear(x, weight), then "
+        "torch.ops.course_lib.bias_dropout_residual_layer_norm. course_lib.fusion.fuse has a pass of that name.",
+    ),
+    checks=(Check("one layer: gate, then counters", "counted cost", 45, cheaper((LAYER,), gate=LAYER)),),
+)

@@ -1,0 +1,192 @@
+"""Passes that make a training step cheaper: a gate of values first, then counters of the graph that the host rebuilt.
+
+The gate compares outputs, gradients, dropout masks and the losses of some steps of training with those of the program,
+and finds every parameter under its name. Only behind it the clean worker counts the step. No number of the answer is
+used. How the answer found its graph does not matter.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import prod
+
+import torch
+
+from autograder.host import shared_inputs
+from autograder.host.artifacts import Artifact, read_artifact
+from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds import schedule_models
+from autograder.host.kinds.graph import GraphAnswer
+from autograder.host.kinds.graph_values import require_equal
+from autograder.host.point_shares import share_among
+from autograder.host.session import AnswerFailedError
+from autograder.host.traced import Program, TensorSpec, Traced, draw_inputs, traced
+from autograder.protocol import Result
+from autograder.protocol.requests.answers import InputForm, WrittenGraph
+from autograder.protocol.requests.loads import CountStep
+from course_lib.kernels.replayed_draws import ReplayedDraws
+
+Counters = Mapping[str, int]
+STEPS = 20
+RATE = 0.05
+TOLERANCE = 1e-8  # of a loss in fp64 after `STEPS` steps, relative
+LEAST = 0.25  # of a ratio: one counter alone cannot pull the mean below its fourth root
+LARGEST_SEED = 2**31
+
+
+@dataclass(frozen=True)
+class Step:
+    """A model to train for a step, and the counters of a good result, which earn all points.
+
+    `arguments` are those of `schedule_models.Encoder`; `best` maps the names of counters to their values.
+    """
+
+    name: str  # completes "in the program ..."
+    arguments: Mapping[str, object]
+    best: Counters
+    batch: int = 2
+    sequence: int = 16
+
+    def program(self) -> Program:
+        """Return the model as a program in training mode."""
+        width = int(str(self.arguments["width"]))
+        inputs = TensorSpec((self.batch, self.sequence, width)), TensorSpec((self.batch, 1, 1, self.sequence))
+        encoder: Callable[..., torch.nn.Module] = schedule_models.Encoder
+        return Program(self.name, lambda: encoder(**self.arguments), inputs, 0, training=True)
+
+
+def cheaper(steps: Sequence[Step], *, gate: Step) -> Callable[[GraphAnswer, Draw], None]:
+    """Return a check of the score of each step; the steps share its points, none of which count without the gate."""
+
+    def run(answer: GraphAnswer, draw: Draw) -> None:
+        if gate not in steps:
+            passed(answer, gate, draw)
+        share_among(steps, lambda step: _require_score(answer, step, draw), noun="models")
+
+    return run
+
+
+def score(found: Counters, before: Counters, best: Counters) -> float:
+    """Return the share of the points: 0 for the counters `before`, and 1 for `best` or lower.
+
+    >>> before, best = {"launches": 8}, {"launches": 4}
+    >>> score({"launches": 8}, before, best), score({"launches": 3}, before, best)
+    (0.0, 1.0)
+
+    It follows the geometric mean of best/found over all counters, where each ratio is held between `LEAST` and 1.
+    """
+
+    def mean(counted: Counters) -> float:
+        return prod(min(1.0, max(LEAST, best[name] / max(1, counted[name]))) for name in best) ** (1 / len(best))
+
+    start = mean(before)
+    return min(1.0, max(0.0, (mean(found) - start) / (1 - start)))
+
+
+def _require_score(answer: GraphAnswer, step: Step, draw: Draw) -> None:
+    source, artifact = passed(answer, step, draw)
+    found = counted(answer, artifact, step)
+    before = counted(answer, _unchanged(source), step)
+    share = score(found, before, step.best)
+    answer.counted.update(found)
+    if share < 1:
+        listed = ", ".join(f"{name} {found[name]:,} (before {before[name]:,})" for name in step.best)
+        advice = "Nothing became cheaper." if not share else "More can be fused: compare the counters one by one."
+        raise CheckFailedError(f"In the program {step.name} the step is right. It has: {listed}. {advice}", share=share)
+
+
+def _unchanged(source: Traced) -> Artifact:
+    """Return the program's own graph, as an artifact."""
+    tensors = [shared_inputs.to_raw(tensor) for tensor in source.tensors.values()]
+    written = Result(WrittenGraph(source.graph, tuple(source.tensors)), tensors)
+    return read_artifact(written, max_nodes=len(source.graph["nodes"]))
+
+
+def counted(answer: GraphAnswer, artifact: Artifact, step: Step) -> Counters:
+    """Return the counters of a rebuilt graph, as the clean worker counts them."""
+    forms = tuple(InputForm(spec.shape, "float32") for spec in step.program().inputs)
+    return asdict(answer.count_step(artifact, CountStep(forms)))
+
+
+def passed(answer: GraphAnswer, step: Step, draw: Draw) -> tuple[Traced, Artifact]:
+    """Return the program and the answer's graph of it; raises `CheckFailedError` unless they train alike."""
+    source = traced(step.program(), draw)
+    _redraw(source, draw)
+    artifact = answer.transform(source)
+    _require_names(artifact, source)
+    _redraw(source, draw)  # so that weights that were copied into the graph give wrong results
+    fresh = artifact.with_tensors(source.tensors)
+    exact = artifact.with_tensors({name: tensor.double() for name, tensor in source.tensors.items()})
+    inputs, draws = draw_inputs(source.program.inputs, draw), draw.integer(0, LARGEST_SEED)
+    require_equal(answer, source, fresh, inputs, draw, False, draws=draws)
+    doubles = tuple(each.double() for each in inputs)
+    require_equal(answer, source, exact, doubles, draw, True, draws=draws)
+    _require_losses(answer, source, artifact, doubles, draws)
+    return source, fresh
+
+
+def _redraw(source: Traced, draw: Draw) -> None:
+    """Give parameters fresh values; matrices keep the magnitude of what they multiply, so no softmax saturates."""
+    source.redraw(draw)
+    with torch.no_grad():
+        for parameter in source.module.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(parameter.shape[-1] ** -0.5)
+
+
+def _require_names(artifact: Artifact, source: Traced) -> None:
+    names = set(source.graph["tensors"])
+    if missing := sorted(names - set(artifact.graph["tensors"])) or sorted(set(artifact.graph["tensors"]) - names):
+        raise CheckFailedError(
+            f"In the program {source.program.name} the state dict differs at `{missing[0]}`: a checkpoint of the model "
+            "must load into the result, so keep all parameters under their names, and add none.",
+            changes=True,
+        )
+
+
+def _require_losses(
+    answer: GraphAnswer, source: Traced, artifact: Artifact, inputs: tuple[torch.Tensor, ...], draws: int
+) -> None:
+    """Train program and graph for `STEPS` steps in fp64, with the same masks; their losses must be equal."""
+    names = [name for name, _ in source.module.named_parameters()]
+    ours = {name: parameter.detach().double() for name, parameter in source.module.named_parameters()}
+    theirs = {name: tensor.double() for name, tensor in source.tensors.items()}
+    for number in range(STEPS):
+        leaves = {name: value.clone().requires_grad_() for name, value in ours.items()}
+        with ReplayedDraws(draws + number):
+            output = source.reference(*inputs, parameters=leaves)
+        loss = output.square().mean()
+        gradients = torch.autograd.grad(loss, list(leaves.values()))
+        ours = {name: ours[name] - RATE * each for name, each in zip(names, gradients, strict=True)}
+        found = _advanced(answer, artifact.with_tensors(theirs), inputs, output.detach(), draws + number, theirs, names)
+        right = float(loss.detach())
+        if not abs(found - right) <= TOLERANCE * max(1.0, right):
+            raise CheckFailedError(
+                f"In the program {source.program.name} the loss of training step {number + 1} is {found:.6g}; "
+                f"{right:.6g} is right.",
+                changes=True,
+            )
+
+
+def _advanced(
+    answer: GraphAnswer,
+    artifact: Artifact,
+    inputs: tuple[torch.Tensor, ...],
+    output: torch.Tensor,
+    draws: int,
+    weights: dict[str, torch.Tensor],
+    names: Sequence[str],
+) -> float:
+    """Return the loss of the graph, and change `weights` by one step along its gradients."""
+    try:
+        first = answer.run(artifact, inputs, training=True, draws=draws).outputs[0]
+        slope = 2 * first / first.numel()
+        reply = answer.run(artifact, inputs, cotangents=(slope,), training=True, draws=draws, by=names)
+    except AnswerFailedError as error:
+        raise CheckFailedError(f"The graph does not train: {error.message}", changes=True) from None
+    if first.shape != output.shape:
+        raise CheckFailedError(f"The graph gives shape {tuple(first.shape)} in training.", changes=True)
+    for name, gradient in zip(names, reply.gradients[len(inputs) :], strict=True):
+        if gradient is not None:
+            weights[name] = weights[name] - RATE * gradient
+    return float(first.square().mean())

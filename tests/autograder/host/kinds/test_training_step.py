@@ -1,0 +1,49 @@
+"""The score of a training step: nothing for what stays, all for the best, and no counter decides alone."""
+
+import pytest
+import torch
+
+from autograder.host.kinds.training_step import LEAST, score
+from autograder.protocol.requests.answers import InputForm
+from autograder.protocol.requests.loads import CountStep, LoadGraph, StepCost
+from autograder.worker.clean_worker import load_graph
+from autograder.worker.tensors import to_raw
+from course_lib.graph import to_data
+
+BEFORE = {"launches": 100, "bytes": 1000}
+BEST = {"launches": 50, "bytes": 500}
+
+
+def test_what_is_unchanged_or_worse_earns_nothing():
+    assert score(BEFORE, BEFORE, BEST) == 0
+    assert score({"launches": 101, "bytes": 1000}, BEFORE, BEST) == 0
+
+
+def test_the_best_or_better_earns_all_and_never_more():
+    assert score(BEST, BEFORE, BEST) == 1
+    assert score({"launches": 1, "bytes": 1}, BEFORE, BEST) == 1
+
+
+def test_each_counter_has_its_part():
+    fewer = score({**BEFORE, "launches": 50}, BEFORE, BEST)
+    assert fewer == pytest.approx((0.5**0.5 - 0.5) / 0.5)
+    assert fewer == pytest.approx(score({**BEFORE, "bytes": 500}, BEFORE, BEST))
+
+
+def test_a_counter_that_explodes_is_held():
+    held = score({"launches": 50, "bytes": 500 / LEAST}, BEFORE, {"launches": 50, "bytes": 500})
+    assert score({"launches": 50, "bytes": 10**9}, BEFORE, BEST) == held
+
+
+def test_the_worker_counts_forward_and_backward():
+    module = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh()))
+    graph, tensors = to_data(module)
+    handlers = load_graph(LoadGraph(graph, tuple(tensors), None), [to_raw(t, path) for path, t in tensors.items()])
+    found = handlers[CountStep](CountStep((InputForm((2, 4), "float32"),)), ()).body
+    assert isinstance(found, StepCost)
+    assert (found.kernels, found.saved_bytes) == (2, 2 * 4 * 4)
+    assert found.launches > 2 * found.kernels
+
+
+def test_more_than_the_best_in_one_counter_does_not_pay_for_another():
+    assert score({"launches": 1, "bytes": 1000}, BEFORE, BEST) == score({"launches": 50, "bytes": 1000}, BEFORE, BEST)
