@@ -104,8 +104,7 @@ import course_lib.kernels
 from course_lib.errors import ScheduleError
 from course_lib.graph import cost, count_operators, table
 from course_lib.models import TransformerConfig, TransformerLayer
-from course_lib.predictions import predict, reveal
-from course_lib.schedule import Choice, Matches, Schedule, call_module, create_schedule, search, verify
+from course_lib.schedule import Matches, Schedule, call_module, create_schedule, verify
 """,
     "dynamo": """\
 import logging

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from course_lib.errors import KernelError
 from course_lib.kernel_programs.access_map import AccessMap
 from course_lib.kernel_programs.interpreter import interpreter_of_triton
+from course_lib.kernel_programs.unfilled import fill_undefined, leave_zero
 
 Action = Literal["load", "store", "atomic"]
 Flags: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
+OWN = __package__
 UNREAD = 0xFF
 """Each byte of what a stray load gives: NaN in every floating-point format, -1 as an integer."""
 
@@ -151,6 +153,7 @@ class AccessLog:
             original(builder, *sizes)
 
         builder.set_grid_dim = set_grid_dim
+        fill_undefined(builder)
         return self
 
     def __exit__(
@@ -158,6 +161,7 @@ class AccessLog:
     ) -> None:
         self._interpreter._interpreter = self._memory
         del self._interpreter.interpreter_builder.set_grid_dim
+        leave_zero(self._interpreter.interpreter_builder)
 
     def traffic(self, name: str) -> Traffic:
         """Return the counts of one tensor, over all launches."""
@@ -261,8 +265,7 @@ class _ObservedMemory:
     def load(self, pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
         inside = self._log.note("load", pointers, mask, dtype.itemsize)
         found = self._memory.load(pointers, inside, other, dtype)
-        stray = np.broadcast_to(mask, pointers.shape) & ~inside
-        if stray.any():
+        if (stray := np.broadcast_to(mask, pointers.shape) & ~inside).any():
             found = np.where(stray, np.full(1, UNREAD, np.uint8).repeat(dtype.itemsize).view(dtype), found)
         return found
 
@@ -290,8 +293,8 @@ def _addresses_of(tensor: torch.Tensor) -> Numbers:
 
 
 def _line() -> int:
-    """Return the line of the innermost function that belongs neither to Triton nor to this file."""
+    """Return the line of the innermost function that belongs neither to Triton nor to this package."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and (frame.f_code.co_filename == __file__ or "/triton/" in frame.f_code.co_filename):
+    while frame.f_back and (frame.f_globals.get("__package__") == OWN or "/triton/" in frame.f_code.co_filename):
         frame = frame.f_back
     return frame.f_lineno

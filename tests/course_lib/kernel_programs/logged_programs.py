@@ -126,6 +126,36 @@ def test_programs_that_share_an_element_are_found_although_the_sum_is_right_here
     assert log.conflicts()[0].action == "atomic"
 
 
+@triton.jit
+def tail_kernel(x_ptr, out_ptr, n, FILLED: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    if FILLED:
+        tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n, other=0))
+    else:
+        tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+def test_what_a_mask_leaves_out_is_nan_in_a_log_unless_other_says_what_it_is(dtype: torch.dtype) -> None:
+    x, out = torch.ones(3, dtype=dtype), torch.zeros(4, dtype=dtype)
+    with AccessLog(x=x, out=out):
+        tail_kernel[(1,)](x, out, 3, False, BLOCK=4)
+    assert out.isnan().tolist() == [False, False, False, True]
+    with AccessLog(x=x, out=out):
+        tail_kernel[(1,)](x, out, 3, True, BLOCK=4)
+    assert out.tolist() == [1, 1, 1, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64, torch.uint8])
+def test_a_whole_number_that_a_mask_leaves_out_is_large_and_odd_in_a_log(dtype: torch.dtype) -> None:
+    x, out = torch.ones(3, dtype=dtype), torch.zeros(4, dtype=dtype)
+    with AccessLog(x=x, out=out):
+        tail_kernel[(1,)](x, out, 3, False, BLOCK=4)
+    assert out[:3].tolist() == [1, 1, 1]
+    assert int(out[3]) % 2 == 1
+    assert int(out[3]) >= torch.iinfo(dtype).max // 2
+
+
 def test_a_map_says_in_words_what_it_shows() -> None:
     x, out = torch.zeros(2, 3), torch.zeros(6)
     with AccessLog(x=x, out=out) as log:
