@@ -1,4 +1,4 @@
-"""A fusion as a language model writes it: it looks right, works on the example, and has three defects.
+"""A fusion as a program writes it that was asked for one: it looks right, works on the example, and has three defects.
 
 It is for reading: notebook 17 asks for programs that it breaks. Nothing else uses it.
 """
