@@ -10,12 +10,14 @@ import torch
 from autograder.host.sandbox.zygote import pool
 from autograder.worker.untimed_guards import leave_guards_untimed
 from tests import seeding, skips
+from tests.early_backward import count_devices_early
 
 # Inductor would compile and run a program to try the instructions that the processor says it has.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
 # Threads of OpenMP do not survive a fork: a test that forks would wait for them without end.
 os.environ["OMP_NUM_THREADS"] = "1"
 torch.set_num_threads(1)
+count_devices_early()
 
 
 def pytest_configure(config: pytest.Config) -> None:

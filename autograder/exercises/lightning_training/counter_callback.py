@@ -9,6 +9,7 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer
+from autograder.host.kinds.differences import contrasted
 
 NAMES = ("C1", "C2", "C3", "C4", "C5")
 NO_CALLS = "With on=True the counting function was never called, so nothing else can be tried."
@@ -64,7 +65,7 @@ def require_due(counted: Counted, about: str, why: str) -> None:
     if counted.calls != counted.due:
         raise CheckFailedError(
             f"{about} with every={counted.every}, count was called when trainer.global_step was "
-            f"{str(counted.calls)[:80]}; expected {counted.due}. {why}"
+            f"{contrasted(counted.calls, counted.due)}. {why}"
         )
 
 

@@ -48,7 +48,9 @@ REPLIES: dict[type[Any], Any] = {
     loads.GraphCalled: loads.GraphCalled(CALLED, loads.Cost(1, 2, 3, 4, 5, 6)),
     answers.CollectedGraphs: answers.CollectedGraphs(1, (answers.CollectedGraph(WRITTEN, ((2, 3), ())),)),
     answers.PackedValue: PACKED,
+    answers.ValueOnGraph: answers.ValueOnGraph({"a": [1, None]}, WRITTEN),
     answers.WrittenGraph: WRITTEN,
+    loads.StepCost: loads.StepCost(1, 2, 3, 4),
     loads.EventsRead: loads.EventsRead({"loss": ((1, 0.5), (2, None))}, {"aten::mm": 3}, {"weights": 1}),
     kernel_runs.KernelsRun: kernel_runs.KernelsRun(
         is_tuple=True,

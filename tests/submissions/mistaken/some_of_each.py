@@ -97,3 +97,5 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 16_port_trainer = 8: no seed for dropout
 # %% unanswered 16_compile_task
 # %% mistake 16_counter_callback = 8.7: counts batches
+# %% mistake 17_optimise_step = 45: the p of the first model
+# %% unanswered 17_review_fusion
