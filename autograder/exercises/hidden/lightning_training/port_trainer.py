@@ -8,7 +8,7 @@ import torch
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.lightning_training.port_trainer import Fitted, equal_losses, loss_of, model_of
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.exercise import Check, CheckFailedError, HiddenPart
 from autograder.host.kinds.analysis import AnalysisAnswer
 
 NEAR_NATS = 1e-3
@@ -48,18 +48,6 @@ def _weights(state: dict[str, Any], name: str, like: torch.Tensor) -> torch.Tens
 ANSWERS = Answers(__name__)
 SEEDED = "torch.manual_seed(run['seed'] + self.global_step)\n            "
 FIRST_SEED = "torch.manual_seed(run['seed'])\n            "
-LOOP = """
-def port(run):
-    torch.manual_seed(run["seed"])
-    model = MaskedLanguageModel(TransformerConfig(**run["sizes"]))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-    for tokens, labels in run["train"]:
-        loss = F.cross_entropy(model(tokens).flatten(0, 1), labels.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return model, run["train"], TensorBoardLogger(run["folder"])
-"""
 
 HIDDEN = HiddenPart(
     checks=(
@@ -83,7 +71,7 @@ HIDDEN = HiddenPart(
         ANSWERS.edited(
             "trains the model's parameters", 10, ("AdamW(self.parameters()", "AdamW(self.model.parameters()")
         ),
-        Control("the loop as it was", LOOP, 0),
+        ANSWERS.file("the loop as it was", 0),
         ANSWERS.edited("no seed for dropout", 8, (SEEDED, "")),
         ANSWERS.edited("one seed for all steps", 8, (" + self.global_step", "")),
         ANSWERS.edited("weights without seed", 4.5, (FIRST_SEED, "")),

@@ -199,6 +199,16 @@ def test_what_a_lesson_gives_openly_is_no_secret_of_a_known_answer_but_a_hidden_
     assert given[1] not in secrets
 
 
+def test_the_lessons_as_students_get_them_hold_no_solution_and_no_hidden_case(tmp_path: Path) -> None:
+    secrets = secret_fingerprints(ROOT / "notebooks", ROOT / "autograder" / "exercises" / "hidden")
+    for path in sorted((ROOT / "notebooks").glob("*/*.ipynb")):
+        lesson = json.loads(path.read_text())
+        for cell in lesson["cells"]:
+            cell["source"] = without_solutions("".join(cell["source"]))
+        (tmp_path / path.name).write_text(json.dumps(lesson))
+    assert leaks(tmp_path, secrets) == []
+
+
 def test_the_source_itself_would_be_refused_as_a_release() -> None:
     found = leaks(
         ROOT / "notebooks", secret_fingerprints(ROOT / "notebooks", ROOT / "autograder" / "exercises" / "hidden")
