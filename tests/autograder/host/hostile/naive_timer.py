@@ -19,7 +19,7 @@ from torch.fx.passes.shape_prop import ShapeProp
 from torch.nn import functional as F
 
 WARM_UPS, REPEATS, BUDGET_S, ASKED, TRIES = 5, 20, 0.05, 1.3, 10
-PASS_ROWS = 4096  # of what a pass is timed on: where moving bytes takes the time
+PASS_ROWS = 16384  # of what a pass is timed on: where moving bytes, and fresh pages, take the time
 
 
 def baseline(x, bias):
