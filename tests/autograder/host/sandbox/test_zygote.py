@@ -165,17 +165,19 @@ def test_two_zygotes_differ_in_memory_layout_and_one_is_replaced_in_time(forking
     assert layouts[0] == layouts[1] != layouts[2] == layouts[3]
 
 
-def test_nothing_is_left_after_many_jobs(forking: FromZygote) -> None:
-    def count() -> tuple[int, int, set[str]]:
-        gc.collect()
-        descriptors = len(list(Path("/proc/self/fd").iterdir()))
-        children = 0
-        for task in Path("/proc/self/task").iterdir():
-            with suppress(OSError):  # a thread that has just ended has none
-                children += len((task / "children").read_text().split())
-        folders = {str(place) for place in Path(tempfile.gettempdir()).glob(f"autograder-worker-{os.getpid()}-*")}
-        return descriptors, children, folders
+def held_here() -> tuple[int, int, set[str]]:
+    """Return how many descriptors and children this process has, and its workers' folders."""
+    gc.collect()
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    children = 0
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # a thread that has just ended has none
+            children += len((task / "children").read_text().split())
+    folders = {str(place) for place in Path(tempfile.gettempdir()).glob(f"autograder-worker-{os.getpid()}-*")}
+    return descriptors, children, folders
 
+
+def test_nothing_is_left_after_many_jobs(forking: FromZygote) -> None:
     messy = (
         "import os\nif os.fork() == 0: os.setsid(); os.fork(); os.read(3, 1)\nopen(os.environ['TMPDIR'] + '/x', 'w')"
     )
@@ -188,7 +190,7 @@ def test_nothing_is_left_after_many_jobs(forking: FromZygote) -> None:
     forking.zygotes = ZygotePool(start, jobs=JOBS * 9 // 20)
     with forking._start("", LIMITS) as first:  # starts the zygote
         first.end(grace_s=10)
-    before = count()
+    before = held_here()
     for _ in range(JOBS):
         with forking._start(messy, LIMITS) as worker:
             assert worker.end(grace_s=10).reason == "exited"
@@ -197,7 +199,7 @@ def test_nothing_is_left_after_many_jobs(forking: FromZygote) -> None:
         zygote.process.wait(10)
     # Another thread of this process may be starting one more of each just now; a leak would be two or more.
     for _ in range(50):
-        descriptors, children, folders = count()
+        descriptors, children, folders = held_here()
         if children <= before[1] + 1 and len(folders - before[2]) <= 1:
             break
         time.sleep(0.1)
