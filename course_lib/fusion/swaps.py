@@ -44,7 +44,7 @@ def objection_to_swapping(first: Swappable, last: Swappable) -> Objection | None
             reason = f"{one.node}{place_of(one.node)} is called for its effect only, on which others may depend"
             return Objection("unobserved", reason)
     if first.draws and last.draws:
-        reason = f"{first.node} and {last.node} both draw random numbers, {first.node} before {last.node}"
+        reason = f"{first.node} draws random numbers before {last.node} does"
         return Objection("random order", reason)
     for writer, reader in ((first, last), (last, first)):
         if meets(reader.storages | reader.writes, writer.writes):

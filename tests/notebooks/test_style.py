@@ -13,6 +13,7 @@ COURSE = Path(__file__).parents[2]
 NOTEBOOKS = sorted((COURSE / "notebooks").glob("*/*.ipynb"))
 MAX_WORDS = 120
 MAX_CODE_LINES = 12
+MAX_COLUMNS = 116  # of code in a window of 1,366 pixels
 MAX_SOLUTION_LINES = 25
 USUAL_WORDS = 40
 LONGER_SOLUTIONS = {  # one pass with its guards; a part of it would teach an unsafe pass
@@ -140,6 +141,12 @@ def test_code_cells_are_short(path: Path) -> None:
         if len(solution) > LONGER_SOLUTIONS.get(cell["id"], MAX_SOLUTION_LINES):
             long[cell["id"]] = len(solution)
     assert long == {}
+
+
+@each_notebook
+def test_code_fits_into_the_window(path: Path) -> None:
+    shown = {cell["id"]: solution_and_rest(source(cell))[1] for cell in cells(path, "code")}
+    assert {name: line for name, lines in shown.items() for line in lines if len(line) > MAX_COLUMNS} == {}
 
 
 @each_notebook

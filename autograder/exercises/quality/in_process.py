@@ -1,6 +1,6 @@
 """Call an answer of our own in this process: quick, without a sandbox, and never with anything that a student wrote."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torch import fx
@@ -34,6 +34,15 @@ class OwnAnswer:
             return _plain(found)
         except Exception as error:  # our functions raise many types on questions that are not theirs
             raise AnswerFailedError(ExerciseStatus.STUDENT_ERROR, str(error), fatal=False) from None
+
+    def ask_each(self, questions: Sequence[Any]) -> list[Any]:
+        """Return the answer to each question, as plain data."""
+        return [self.ask(question) for question in questions]
+
+    @property
+    def elsewhere(self) -> "OwnAnswer":
+        """Return this answer: ours keep nothing between two calls."""
+        return self
 
     def __getattr__(self, name: str) -> Any:
         raise NotAskedError(name)

@@ -78,7 +78,7 @@ class MemoryOrder(GraphPass):
         for first, last in ((a, b) for b in range(len(order)) for a in range(b) if place[b] < place[a]):
             found = program.order_of(first, last)
             if found is not None:
-                saved = f"; the other way round, {lower:,} bytes would be alive at once instead of {peak:,}"
+                saved = f"; swapped, {lower:,} bytes would be alive, not {peak:,}"
                 found = Objection(found.rule, found.reason + saved)
                 return [self._refused(program.calls[first], program.calls[last], found)]
         return []
