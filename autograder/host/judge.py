@@ -119,6 +119,8 @@ class _Grading:
 
     def record(self, counted: Mapping[str, float]) -> ExerciseRecord:
         """Return the record of the grading."""
+        if self.raised and all(error.unanswered for error in self.raised) and not any(map(_is_assessed, self.checks)):
+            return not_found(self.exercise, self.raised[0].message)
         status, message = ExerciseStatus.GRADED, ""
         if self.ended is not None:
             shown = self.seen if self.ended_unseen else self.ended
@@ -162,6 +164,10 @@ class _Grading:
         self.checks.append(
             CheckRecord(check.name, check.category, check.hidden, status, round(points, 6), check.points, message)
         )
+
+
+def _is_assessed(check: CheckRecord) -> bool:
+    return check.status is not CheckStatus.ERROR
 
 
 @contextlib.contextmanager

@@ -71,3 +71,15 @@ def test_a_pass_that_ends_before_its_results_are_compared_earns_no_more_than_a_w
     assert record.points == points
     assert record.cap.startswith(f"{ENDED} (a hidden check of gradients)" if points == 6 else "")
     assert bool(record.cap) == (points == 6)
+
+
+@pytest.mark.parametrize("first_passes", [True, False])
+def test_a_cell_of_which_every_check_meets_a_stub_is_not_answered_yet(first_passes: bool) -> None:
+    def stub(*_: object) -> None:
+        raise AnswerFailedError(ExerciseStatus.STUDENT_ERROR, "Not answered yet.", fatal=False, unanswered=True)
+
+    grading = _Grading(find("04_read_a_graph"), seed=1)
+    grading.run(Check("first", "seen", 1, (lambda *_: None) if first_passes else stub), None)
+    grading.run(Check("second", "seen", 1, stub), None)
+
+    assert grading.record({}).status is (ExerciseStatus.GRADED if first_passes else ExerciseStatus.NOT_FOUND)
