@@ -5,17 +5,19 @@ import importlib
 import pytest
 import torch
 
+from autograder.exercises import find
 from autograder.exercises.backends.lower_regions import FULL, accesses, spilled_inputs
 from autograder.exercises.backends.partition_without_cycles import digest, stored_bytes
 from autograder.exercises.hidden.backends.lower_regions import fewest_accesses
 from autograder.exercises.hidden.backends.partition_without_cycles import earliest, enters, facts_of, latest
 from autograder.exercises.programs.fused_regions import LAYOUTS, Wish, arguments_of, random_region, results_of
 from autograder.exercises.programs.supported_rows import SMALL, Shape, random_rows, small
+from autograder.exercises.quality.in_process import own_answer, points_of
 from autograder.host.draw import Draw
 from course_lib.backends.sweeps import settle
 from course_lib.machine import Machine, assemble
 from tests.autograder.exercises.judged import judged, known_answer, messages, reference, said
-from tests.drawn import some
+from tests.drawn import chance, some
 
 PARTITION, LOWER = "10_partition_without_cycles", "10_lower_regions"
 FEW = ("five small graphs", "as few parts as possible")
@@ -228,3 +230,14 @@ def test_a_search_one_by_one_is_told_how_many_verifications_are_enough():
 
     assert list(told) == ["few verifications", "few verifications of many passes"]
     assert all("should halve" in text for text in told.values())
+
+
+@pytest.mark.parametrize(
+    "seed", [19, 46, 51, *(chance("programs in which fusing pays").randrange(10**6) for _ in range(2))]
+)
+def test_every_good_division_has_a_kernel_of_three_rows_whose_time_can_be_asked(seed):
+    right = own_answer("10_fuse_where_it_pays", reference("10_fuse_where_it_pays"))
+
+    earned = points_of("10_fuse_where_it_pays", right, seed=seed)
+
+    assert earned == {check.name: check.points for check in find("10_fuse_where_it_pays", hidden=True).checks}

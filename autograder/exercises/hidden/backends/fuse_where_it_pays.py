@@ -6,6 +6,7 @@ from typing import Any
 
 from autograder.exercises.backends.fuse_where_it_pays import (
     MIXED,
+    PAIRS,
     REPEATED,
     SPILLED,
     Kernels,
@@ -36,12 +37,14 @@ def loads_first(program: Program) -> str:
     return digest(best_kernels(program, {run: kernel_work(program, *run, loads_first=True) for run in runs}))
 
 
-def best_kernels(program: Program, works: Work) -> Kernels:
-    """Return the kernels of least total time, of all divisions into runs of rows."""
+def best_kernels(program: Program, works: Work, *, longest: int | None = None) -> Kernels:
+    """Return the kernels of least total time, of all divisions into runs of rows, each of at most `longest` rows."""
     names = [row["name"] for row in program["rows"]]
     best: list[tuple[float, list[int]]] = [(0.0, [])]
     for last in range(1, len(names) + 1):
-        plans = [(best[n][0] + time_ns(program, works[n, last]), [*best[n][1], n]) for n in range(last)]
+        plans = [
+            (best[n][0] + time_ns(program, works[n, last]), [*best[n][1], n]) for n in range(last)[-(longest or last) :]
+        ]
         best.append(min(plans))
     cuts = [*best[-1][1], len(names)]
     return [names[cuts[n] : cuts[n + 1]] for n in range(len(cuts) - 1)]
@@ -93,9 +96,10 @@ def facts_of(program: Program) -> dict[str, Any]:
 
     best = total(best_kernels(program, works))
     wrong = {name: find(program, works) for name, (find, _) in MISTAKES.items()}
+    pairs = best_kernels(program, works, longest=2)
     return {
         "best": best,
-        "losses": {name: total(kernels) / best for name, kernels in wrong.items()},
+        "losses": {name: total(kernels) / best for name, kernels in {**wrong, PAIRS: pairs}.items()},
         "wrong": {digest(kernels): MISTAKES[name][1] for name, kernels in reversed(wrong.items())},
     }
 
@@ -157,7 +161,7 @@ HIDDEN = HiddenPart(
             1,
             of_each(require_near_best, *[drawn(SPILLED, "all", "none", "no spills")] * 4),
         ),
-        Check("the time of many kernels", "time", 1, of_each(require_time, *[drawn(MIXED, "none")] * 6)),
+        Check("the time of many kernels", "time", 1, of_each(require_time, *[drawn(MIXED, "none", PAIRS)] * 6)),
     ),
     controls=(
         ANSWERS.reference(10),
