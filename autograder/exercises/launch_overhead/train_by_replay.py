@@ -117,8 +117,8 @@ EXERCISE = Exercise(
         "optimizer.state. Return a clone of the loss.",
     ),
     checks=(
-        Check("losses of twenty steps", "losses", 1.5, _losses),
+        Check("losses of twenty steps", "losses", 2, _losses),
         Check("weights after twenty steps", "weights", 1, _weights),
-        Check("batches stay as they are", "inputs", 0.75, _batches),
+        Check("batches stay as they are", "inputs", 1, _batches),
     ),
 )

@@ -136,11 +136,12 @@ def replayed_training(model, optimizer, example):
 
 
 # %% a copy keeps what was
-from copy import deepcopy
+def copied(module):
+    return {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
 
 
 def replayed_training(model, optimizer, example):
-    original, draws = deepcopy(model), torch.random.get_rng_state()
+    original, draws = copied(model), torch.random.get_rng_state()
     batch_memory = example.clone()
 
     def one_step():
@@ -153,7 +154,7 @@ def replayed_training(model, optimizer, example):
     with warm_up():
         for _ in range(2):
             one_step()
-    model.load_state_dict(original.state_dict())
+    model.load_state_dict(original)
     for state in optimizer.state_dict()["state"].values():
         for tensor in state.values():
             tensor.zero_()
