@@ -62,10 +62,11 @@ def rows_of(report: dict[str, Any], name: str, count: int) -> list[Any]:
     return found
 
 
-def require_replays(reads: Sequence[Any], least: int) -> None:
+def require_replays(reads: Sequence[Any], least: int, middles: Sequence[Any]) -> None:
     """Raise `CheckFailedError` unless each two calls in turn read the same memory at least so many times.
 
-    `reads` lists, for each call, the addresses that its launches read, but for copies in place.
+    `reads` lists, for each call, the addresses that its launches read, but for copies in place. `middles` has a tensor
+    of the capture after each call, which was spoilt before it, and which a replay writes again.
     """
     counted = [Counter(items(each, (int,))) for each in reads]
     for before, after in pairwise(counted):
@@ -75,6 +76,9 @@ def require_replays(reads: Sequence[Any], least: int) -> None:
                 f"In two calls after the capture, launches read the same memory {again} times; the captured launches "
                 f"read at least {least} tensors, in the same memory each time. {NEVER_REPLAYED}"
             )
+    for _, reported in map(values, middles):
+        if not reported or None in reported:
+            raise CheckFailedError(f"A call after the capture did not write the captured results. {NEVER_REPLAYED}")
 
 
 class Called:
@@ -91,6 +95,7 @@ class Called:
         count = len(self.calls)
         self.outputs, self.later = rows_of(report, "outputs", count), rows_of(report, "later", count)
         self.inputs, self.reads = rows_of(report, "inputs", 2 * count), rows_of(report, "reads", count)
+        self.middles = rows_of(report, "middles", count)
         self.host_reads = items(report.get("host_reads"), (int,), count)
 
     def number(self, index: int, *, eager: bool = False) -> float:
@@ -110,11 +115,12 @@ class Called:
 
     def require_replay(self) -> None:
         """Raise `CheckFailedError` unless calls with known shapes read the same memory; see `require_replays`."""
-        known: dict[str, list[Any]] = {}
-        for call, reads in zip(self.calls, self.reads, strict=True):
-            known.setdefault(str(call["shapes"]), []).append(reads)
-        for reads in known.values():
-            require_replays(reads[1:], len(self.steps) + 2)  # two steps read both inputs
+        known: dict[str, list[tuple[Any, Any]]] = {}
+        for call, *row in zip(self.calls, self.reads, self.middles, strict=True):
+            known.setdefault(str(call["shapes"]), []).append((row[0], row[1]))
+        for _, *rows in known.values():
+            reads, middles = zip(*rows, strict=True)
+            require_replays(reads, len(self.steps) + 2, middles)  # two steps read both inputs
 
     def require_equal(self, index: int, why: str) -> None:
         """Raise `CheckFailedError` unless the output of a call was right when it came back."""

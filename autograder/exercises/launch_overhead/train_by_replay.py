@@ -41,7 +41,8 @@ class Trained:
         self.state = rows_of(report, "state", len(self.expected_state))
         self.gradients = rows_of(report, "gradients", len(self.expected_gradients))
         self.inputs = rows_of(report, "inputs", STEPS)
-        require_replays(rows_of(report, "reads", STEPS), int(READ_AGAIN * self.eager_reads))
+        middles = rows_of(report, "middles", STEPS)
+        require_replays(rows_of(report, "reads", STEPS), int(READ_AGAIN * self.eager_reads), middles)
 
     def _eager(self) -> None:
         """Train by the eager loop, with the same random numbers."""

@@ -2,7 +2,8 @@
 
 The host calls only the functions that make programs, models and their inputs. Each program holds a Python number that
 changes after the capture. A replay keeps the old one, and an eager call computes with the new one. A witness notes
-which memory the launches read: a replay reads the same memory each time, and an eager call makes new memory.
+which memory the launches read: a replay reads the same memory each time, and an eager call makes new memory. And each
+program keeps a tensor of its middle, which is filled with NaN between the calls: only a replay writes it again.
 """
 
 import math
@@ -44,14 +45,18 @@ def number_of(shapes_seen: int) -> float:
     return 0.5 + 0.25 * shapes_seen
 
 
-def program(steps: Sequence[str], number: Sequence[float]) -> Callable[..., torch.Tensor]:
-    """Return a function of two tensors; `number[0]` is read in each call by Python."""
+def program(
+    steps: Sequence[str], number: Sequence[float], middles: list[torch.Tensor] | None = None
+) -> Callable[..., torch.Tensor]:
+    """Return a function of two tensors; Python reads `number[0]` in each call, and adds a tensor to `middles`."""
     states: States = {}
 
     def function(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
         hidden = first
-        for step in steps:
+        for place, step in enumerate(steps):
             hidden = STEPS[step](hidden, second, number[0], states)
+            if middles is not None and place == 1:
+                middles.append(hidden)
         return hidden
 
     return function
@@ -90,31 +95,42 @@ def _plain(tensor: torch.Tensor) -> dict[str, Any]:
     return {"shape": list(tensor.shape), "values": [value if math.isfinite(value) else None for value in values]}
 
 
+def _spoil(middle: torch.Tensor | None) -> None:
+    """Fill a tensor with NaN, which a replay writes over."""
+    if middle is not None:
+        middle.data.fill_(torch.nan)
+
+
 def call_in_turn(answer: Callable[..., Any], steps: Sequence[str], calls: Sequence[Mapping[str, Any]]) -> Any:
     """Call what `answer` makes of a program, and report outputs, inputs and what the witness saw of each call.
 
     The program's number changes after each first call of its shapes. A call with `draws` sets the seed before.
     """
-    number, seen, witnesses, rows = [number_of(0)], set(), [], []
-    replayed = answer(program(steps, number))
+    number, witnesses, rows = [number_of(0)], [], []
+    middles: list[torch.Tensor] = []
+    captured: dict[str, torch.Tensor] = {}  # the last tensor of the middle in the first call of these shapes
+    replayed = answer(program(steps, number, middles))
     if not callable(replayed):
         return {"class": type(replayed).__name__}
     for call in calls:
         given = inputs(call)
         if call["draws"] is not None:
             torch.manual_seed(call["draws"])
+        shapes = str(call["shapes"])
+        _spoil(captured.get(shapes))
         with Witness() as witness:
             output = replayed(*given)
         if not isinstance(output, torch.Tensor):
             return {"class": type(output).__name__}
         witnesses.append(witness)
-        rows.append((given, output, _plain(output)))
-        seen.add(str(call["shapes"]))
-        number[0] = number_of(len(seen))
+        captured.setdefault(shapes, middles[-1] if middles else torch.zeros(0))
+        rows.append((given, output, _plain(output), _plain(captured[shapes])))
+        number[0] = number_of(len(captured))
     return {
-        "outputs": [now for _, _, now in rows],
-        "later": [_plain(output) for _, output, _ in rows],
-        "inputs": [_plain(tensor) for given, _, _ in rows for tensor in given],
+        "outputs": [now for _, _, now, _ in rows],
+        "later": [_plain(output) for _, output, _, _ in rows],
+        "middles": [middle for *_, middle in rows],
+        "inputs": [_plain(tensor) for given, *_ in rows for tensor in given],
         "reads": [witness.reads for witness in witnesses],
         "host_reads": [witness.host_reads for witness in witnesses],
     }
@@ -128,12 +144,14 @@ class Model(nn.Module):
     def __init__(self, dropout: float, running: bool) -> None:
         super().__init__()
         self.first, self.second, self.dropout, self.scale = nn.Linear(6, 8), nn.Linear(8, 3), dropout, 1.5
+        self.middles: list[torch.Tensor] = []
         if running:
             self.register_buffer("mean", torch.zeros(8))
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
         """Map (rows, 6) to (rows, 3)."""
         hidden = torch.tanh(self.first(batch)) * self.scale
+        self.middles.append(hidden.detach())
         if "mean" in self._buffers:
             self.mean.mul_(0.9).add_(hidden.detach().mean(0), alpha=0.1)
             hidden = hidden - self.mean
@@ -167,8 +185,10 @@ def train_in_turn(answer: Callable[..., Any], run: Mapping[str, Any]) -> Any:
     step = answer(model, optimizer, batches[0])
     if not callable(step):
         return {"class": type(step).__name__}
-    model.scale, witnesses, losses = -1.0, [], []
+    model.scale, witnesses, losses, middles = -1.0, [], [], []
+    captured = model.middles[-1] if model.middles else torch.zeros(0)
     for batch in batches:
+        _spoil(captured)
         with Witness() as witness:
             loss = step(batch)
         loss = torch.tensor(loss) if type(loss) is float else loss  # the witness saw that the host read it
@@ -176,9 +196,11 @@ def train_in_turn(answer: Callable[..., Any], run: Mapping[str, Any]) -> Any:
             return {"class": type(loss).__name__}
         witnesses.append(witness)
         losses.append((loss, _plain(loss)))
+        middles.append(_plain(captured))
     return {
         "losses": [now for _, now in losses],
         "later": [_plain(loss) for loss, _ in losses],
+        "middles": middles,
         "state": [_plain(tensor) for tensor in model.state_dict().values()],
         "gradients": [_plain(gradient) for gradient in gradients if gradient is not None],
         "inputs": [_plain(batch) for batch in batches],

@@ -60,17 +60,20 @@ def test_an_answer_that_is_no_list_of_rows_is_told_what_a_row_is():
 
 
 def test_a_witness_tells_replays_from_eager_calls_on_static_tensors_too():
-    def reads(answer):
+    def required(answer, **changed):
         with torch.random.fork_rng(devices=[]):
-            return replayed_runs.call_in_turn(answer, ["times", "sin", "plus"], CALLS)["reads"][1:]
+            report = replayed_runs.call_in_turn(answer, ["times", "sin", "plus"], CALLS) | changed
+        require_replays(report["reads"][1:], 5, report["middles"][1:])
 
     names = {**vars(launches), "torch": torch}
     exec(reference("15_replay_by_shape"), names)
-    require_replays(reads(names["replayed"]), 5)
+    required(names["replayed"])
     with pytest.raises(CheckFailedError, match="read the same memory 0 times"):
-        require_replays(reads(lambda function: function), 5)
+        required(lambda function: function)
     with pytest.raises(CheckFailedError, match="read the same memory 3 times"):  # those of static inputs
-        require_replays(reads(on_static_tensors), 5)
+        required(on_static_tensors)
+    with pytest.raises(CheckFailedError, match="did not write the captured results"):
+        required(on_static_tensors, reads=[[7] * 9] * 4)  # as somebody reports who replaced the witness
 
 
 def on_static_tensors(function):
