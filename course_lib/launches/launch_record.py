@@ -112,7 +112,12 @@ def starts_nothing(func: Any, args: Sequence[Any], options: Mapping[str, Any], r
     if written_by(func, args, options):
         return False
     made = tensors_in(result)
-    return not made or set(_addresses(made)) <= set(_addresses(tensors_in((args, options)))) or "empty" in str(func)
+    return not made or set(_addresses(made)) <= set(_addresses(tensors_in((args, options)))) or reserves(func)
+
+
+def reserves(func: Any) -> bool:
+    """Return whether an operator reserves memory and writes nothing there, such as `aten.empty_like.default`."""
+    return "empty" in str(func)
 
 
 def tensors_in(value: Any) -> list[torch.Tensor]:

@@ -19,6 +19,7 @@ from course_lib.launches.launch_record import (
     address_of,
     described,
     reads_on_host,
+    reserves,
     starts_nothing,
     tensors_in,
     written_by,
@@ -229,8 +230,14 @@ def _refuse(func: Any, args: Sequence[Any], options: Mapping[str, Any]) -> None:
             f"{func} draws from a generator that the graph does not know, so replays would repeat its numbers. "
             "Draw from the default generator, or copy random numbers into a static tensor before each replay."
         )
-    if str(func) not in _warm and not func.is_view:
+    if str(func) not in _warm and not _needs_no_library(func):
         raise ColdStartError(
             f"{func} runs for the first time during a capture, when nothing may be loaded or allocated. "
             "Call the program inside `with warm_up():` first."
         )
+
+
+def _needs_no_library(func: Any) -> bool:
+    """Return whether an operator is ready at once: it copies or reserves memory, describes it anew, or has none."""
+    copies = func is torch.ops.aten.copy_.default
+    return bool(copies or func.is_view or reserves(func) or "Tensor" not in str(func._schema))

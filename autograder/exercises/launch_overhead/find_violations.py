@@ -27,6 +27,7 @@ class Tape:
 
     def __init__(self, draw: Draw) -> None:
         self.draw, self.line = draw, draw.integer(2, 9)
+        self.harmless = False  # whether statements leave out what violates a rule
         self.first: list[dict[str, Any]] = []
         self.second: list[dict[str, Any]] = []
         self.violations: set[Row] = set()
@@ -50,9 +51,15 @@ class Tape:
         """Return memory that each call allocates."""
         return self.new(), self.new()
 
+    def elsewhere(self) -> Pair:
+        """Return memory from outside that lies elsewhere in the second call, unless the statement is harmless."""
+        return self.outside() if self.harmless else self.temporary()
+
     def launch(self, operator: str, reads: tuple[Pair, ...], writes: tuple[Pair, ...], **changes: Any) -> None:
         """Record one launch in both calls, or in one if `only` is 0; `second` changes what the second call holds."""
         only, second = changes.pop("only", None), changes.pop("second", {})
+        if self.harmless:
+            only, second, changes = None, {}, changes | {"own_generator": False}
         for call, launches in enumerate((self.first, self.second)):
             launch = {
                 "line": self.line,
@@ -69,8 +76,9 @@ class Tape:
                 launches.append(launch | changes | (second if call else {}))
 
     def wrong(self, category: str) -> None:
-        """Note that this line violates a rule."""
-        self.violations.add((self.line, category))
+        """Note that this line violates a rule, unless the statement is harmless."""
+        if not self.harmless:
+            self.violations.add((self.line, category))
 
     def other_shapes(self, count: int) -> list[list[int]]:
         """Return the shapes of `count` arguments with another first size."""
@@ -139,7 +147,7 @@ def shapes(tape: Tape) -> None:
 def rebound(tape: Tape) -> None:
     """Read an input that lies elsewhere in the second call."""
     out = tape.temporary()
-    tape.launch("mm.default", (tape.latest, tape.temporary()), (out,))
+    tape.launch("mm.default", (tape.latest, tape.elsewhere()), (out,))
     tape.latest = out
     tape.wrong("rebound input")
 
@@ -147,7 +155,8 @@ def rebound(tape: Tape) -> None:
 def swapped(tape: Tape) -> None:
     """Read two buffers that the caller swaps between the calls."""
     one, other = tape.outside(), tape.outside()
-    for pair in ((one[0], other[0]), (other[0], one[0])):
+    pairs = (one, other) if tape.harmless else ((one[0], other[0]), (other[0], one[0]))
+    for pair in pairs:
         tape.launch("sub.Tensor", (tape.latest, pair), (tape.temporary(),))
         tape.wrong("rebound input")
         tape.line += 1
@@ -162,12 +171,25 @@ def created(tape: Tape) -> None:
     tape.launch("add_.Tensor", (state, tape.latest), (state,))
 
 
+def harmless(statement: Statement) -> Statement:
+    """Return the statement with the same operators, and nothing that violates a rule."""
+
+    def run(tape: Tape) -> None:
+        tape.harmless = True
+        statement(tape)
+        tape.harmless = False
+
+    return run
+
+
 CLEAN: tuple[Statement, ...] = (plain, in_place, loop)
+TWINS = tuple(map(harmless, (own_generator, stale, stale_in_a_loop, shapes, rebound, swapped, created)))
+"""So an operator's name says nothing. A host read has no twin: its operator always reads."""
 
 
 def program(draw: Draw, *violations: Statement) -> Tape:
     """Return a program with these violations among right statements, in random order."""
-    statements = (*violations, *CLEAN, draw.choice(CLEAN))
+    statements = (*violations, *CLEAN, *TWINS)
     tape = Tape(draw)
     for index in draw.sample(range(len(statements)), len(statements)):
         statements[index](tape)

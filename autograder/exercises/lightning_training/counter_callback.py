@@ -3,13 +3,13 @@
 import math
 from typing import Any
 
-from autograder.exercises.lightning_training.port_trainer import entries
 from autograder.exercises.programs import lightning_runs
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer
 from autograder.host.kinds.differences import contrasted
+from autograder.host.kinds.reports import entries
 
 NAMES = ("C1", "C2", "C3", "C4", "C5")
 NO_CALLS = "With on=True the counting function was never called, so nothing else can be tried."

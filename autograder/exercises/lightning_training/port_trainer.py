@@ -13,6 +13,7 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer
+from autograder.host.kinds.reports import entries, numbers
 from course_lib.models import MaskedLanguageModel, TransformerConfig
 
 STEPS = 20
@@ -76,22 +77,6 @@ class Fitted:
             )
         pairs = [numbers(point, 2) for point in points]
         return [step for step, _ in pairs], [value for _, value in pairs]
-
-
-def entries(found: Any) -> dict[str, Any]:
-    """Return a dict of a report; raise `MalformedAnswerError` for anything else."""
-    if not isinstance(found, dict):
-        raise MalformedAnswerError
-    return found
-
-
-def numbers(found: Any, count: int | None = None) -> list[float]:
-    """Return a list of numbers of a report; raise `MalformedAnswerError` for anything else."""
-    if not isinstance(found, list) or any(type(each) not in (int, float) for each in found):
-        raise MalformedAnswerError
-    if count is not None and len(found) != count:
-        raise MalformedAnswerError
-    return found
 
 
 def require_equal_losses(found: Sequence[float], expected: Sequence[float], about: str) -> None:

@@ -3,19 +3,33 @@
 from dataclasses import fields
 
 import pytest
+import torch
 
 from autograder.exercises.launch_overhead.find_violations import program
 from autograder.exercises.launch_overhead.launch_bound import RULE, _reason
+from autograder.exercises.launch_overhead.replay_by_shape import require_replays
+from autograder.exercises.programs import replayed_runs
 from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
+from course_lib import launches
 from course_lib.launches import Launch
-from tests.autograder.exercises.judged import judged, said
+from tests.autograder.exercises.judged import judged, reference, said
 
+CALLS = [{"shapes": [[2, 3], [2, 3]], "seed": seed, "draws": None} for seed in range(4)]
+
+COPIES = "for kept, new in zip(static, inputs, strict=True):\n            kept.copy_(new)"
 # exercise, words of a message, change of the reference
 NAMED = [
     ("15_launch_bound", " sum", ("sum(", "max(")),
     ("15_launch_bound", "1,000 bytes a microsecond", ("* 1000", "* 1000000")),
     ("15_find_violations", "host_read is True", ("'host read': new['host_read'], ", "")),
     ("15_find_violations", "may lie anywhere", ("set(launch['reads']) - written", "set(launch['reads'])")),
+    ("15_replay_by_shape", "what Python computes now", ("if shapes not in known:", "if True:")),
+    ("15_replay_by_shape", "bound anew changes no memory", (COPIES, "static[:] = inputs")),
+    ("15_replay_by_shape", "a capture computes nothing", ("        graph.replay()\n", "")),
+    ("15_replay_by_shape", "leave the caller's tensors alone", ("each.clone() for each", "each for each")),
+    ("15_train_by_replay", "A warm-up trains", ("value.copy_(before[name])", "pass")),
+    ("15_train_by_replay", "clone() the example", ("example.clone()", "example")),
     ("15_find_violations", "Only the first call", ("if line not in after]\n", "if False]\n")),
 ]
 
@@ -43,3 +57,25 @@ def test_an_answer_that_is_no_list_of_rows_is_told_what_a_row_is():
     )
     assert record.points == 0
     assert "is no row. Return a list of rows [line, category]" in record.checks[0].message
+
+
+def test_a_witness_tells_replays_from_eager_calls_on_static_tensors_too():
+    def required(answer, **changed):
+        with torch.random.fork_rng(devices=[]):
+            report = replayed_runs.call_in_turn(answer, ["times", "sin", "plus"], CALLS) | changed
+        require_replays(report["reads"][1:], 5, report["middles"][1:])
+
+    names = {**vars(launches), "torch": torch}
+    exec(reference("15_replay_by_shape"), names)
+    required(names["replayed"])
+    with pytest.raises(CheckFailedError, match="read the same memory 0 times"):
+        required(lambda function: function)
+    with pytest.raises(CheckFailedError, match="read the same memory 3 times"):  # those of static inputs
+        required(on_static_tensors)
+    with pytest.raises(CheckFailedError, match="did not write the captured results"):
+        required(on_static_tensors, reads=[[7] * 9] * 4)  # as somebody reports who replaced the witness
+
+
+def on_static_tensors(function):
+    static = [torch.zeros(2, 3), torch.zeros(2, 3)]
+    return lambda *inputs: function(*(kept.copy_(new) for kept, new in zip(static, inputs, strict=True)))

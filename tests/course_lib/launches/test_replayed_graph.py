@@ -218,3 +218,11 @@ def test_a_recording_has_lines_addresses_and_numbers() -> None:
     assert second.as_dict()["operator"] == "aten.add.Tensor"
     (read,) = (each for each in recording(lambda x: x.max().item(), x) if each.host_read)
     assert "local_scalar" in read.operator
+
+
+def test_memory_may_be_reserved_and_ranges_opened_without_a_warm_up():
+    with Graph() as graph:
+        torch.empty(3)
+        with torch.profiler.record_function("range"):
+            pass
+    assert graph.launches == ()

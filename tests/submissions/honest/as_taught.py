@@ -61,6 +61,8 @@ Gets full marks: each answer cell is that of the notebook with solutions, in the
 # %% solution 13_tiled_attention = 14
 # %% solution 15_find_violations = 12
 # %% solution 15_launch_bound = 5
+# %% solution 15_replay_by_shape = 10
+# %% solution 15_train_by_replay = 8
 # %% solution 16_compile_task = 10
 # %% solution 16_counter_callback = 10
 # %% solution 16_port_trainer = 10

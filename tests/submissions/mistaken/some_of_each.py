@@ -92,6 +92,8 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% unanswered 13_tiled_attention
 # %% unanswered 15_find_violations
 # %% mistake 15_launch_bound = 3.75: replays launch each kernel
+# %% mistake 15_replay_by_shape = 8.75: no clone of the result
+# %% mistake 15_train_by_replay = 7: state of the warm-up
 # %% mistake 13_score_mods = 7.8: one slope for all
 # %% mistake 13_choose_attention = 5.8: dropout is fused on a CPU
 # %% mistake 16_port_trainer = 8: no seed for dropout

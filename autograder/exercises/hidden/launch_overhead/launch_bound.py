@@ -63,6 +63,21 @@ HIDDEN = HiddenPart(
         ANSWERS.file("largest of two", 5),
         ANSWERS.edited("turned round", 5, ("host_us > device_us", "not host_us <= device_us")),
         ANSWERS.edited("a ratio", 5, ("host_us > device_us", "host_us / device_us > 1")),
+        ANSWERS.edited(
+            "eager first",
+            5,
+            (
+                "1 if program['replayed'] else len(program['launches'])",
+                "len(program['launches']) if not program['replayed'] else 1",
+            ),
+        ),
+        ANSWERS.edited("a power of ten", 5, ("* 1000", "* 10 ** 3")),
+        ANSWERS.edited(
+            "the mean kernel",
+            0,
+            ("sum(program['launches'])", "sum(program['launches']) / len(program['launches'])"),
+        ),
+        ANSWERS.edited("gigabits a second", 0, ("* 1000", "* 125")),
         *(
             Control(f"always {word}", f"def bound_by(program):\n    return {word!r}\n", 0)
             for word in ("launches", "bytes")

@@ -31,7 +31,7 @@ import torch._dynamo  # here, so that not every child imports it at its first ca
 from torch import fx, nn
 from torch.nn import functional as F
 
-from tests.autograder.host.hostile import naive_kernels, naive_models, naive_values
+from tests.autograder.host.hostile import naive_kernels, naive_models, naive_replays, naive_values
 from tests.autograder.host.hostile.catalogue import text_of
 from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found by name
     asked_again,
@@ -100,6 +100,14 @@ from tests.autograder.host.hostile.naive_predictions import (  # noqa: F401
     remembered,
     repaired,
 )
+from tests.autograder.host.hostile.naive_replays import (  # noqa: F401
+    bounded,
+    counted_replays,
+    followed,
+    renumbered,
+    same_addresses,
+    violated,
+)
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 from tests.autograder.host.hostile.naive_values import differentiated, exemplary, exposed, simulated, softsigned  # noqa: F401
 
@@ -108,6 +116,7 @@ NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn":
 ENTRY = {
     **naive_kernels.ENTRY,
     **naive_models.ENTRY,
+    **naive_replays.ENTRY,
     **naive_values.ENTRY,
     "01_mlm_batches": "mask_tokens",
     "01_train": "train",

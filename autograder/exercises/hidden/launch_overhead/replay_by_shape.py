@@ -1,0 +1,167 @@
+"""Hidden checks and controls of exercise 15.2."""
+
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.launch_overhead.replay_by_shape import (
+    LARGEST_SEED,
+    Called,
+    alike,
+    call_of,
+    size_of,
+    steps_of,
+    values,
+)
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.kinds.analysis import AnalysisAnswer
+
+
+def _require_shapes(answer: AnalysisAnswer, draw: Draw) -> None:
+    rows, columns = size_of(draw)
+    pairs = [([rows, columns],) * 2, ([1, columns],) * 2, ([rows, columns], [columns])]
+    order = [*draw.sample(range(3), 3), *draw.sample(range(3), 3), *draw.sample(range(3), 3)]
+    called = Called(answer, steps_of(draw), [call_of(draw, *pairs[each]) for each in order])
+    for index in range(len(order)):
+        called.require_equal(index, "Keep one graph for each shape of the inputs, and keep all of them.")
+    called.require_replay()
+
+
+def _require_state(answer: AnalysisAnswer, draw: Draw) -> None:
+    (rows, columns), seed = size_of(draw), draw.integer(0, LARGEST_SEED)
+    calls = [{**call_of(draw, *([each, columns],) * 2), "seed": seed} for each in (rows, rows + 1) for _ in range(3)]
+    called = Called(answer, steps_of(draw, "count"), calls)
+    called.require_replay()
+    for index in (1, 2, 4, 5):
+        before, after = values(called.outputs[index - 1]), values(called.outputs[index])
+        pairs = list(zip(before[1], after[1], strict=False))
+        if before[0] != after[0] or any(a is None or b is None or abs(b - a - 1) > 1e-4 for a, b in pairs) or not pairs:
+            raise CheckFailedError(
+                "A function keeps a counter for each shape, made in the first call with this shape, and adds 1 in each "
+                f"call. From call {index} to call {index + 1}, with equal inputs, the result does not grow by 1. Warm "
+                "up before each capture, so that no state is made in it."
+            )
+
+
+def _each_shape(answer: AnalysisAnswer, draw: Draw) -> None:
+    _require_shapes(answer, draw)
+    _require_state(answer, draw)
+
+
+def _random_calls(answer: AnalysisAnswer, draw: Draw, *, seeded: int) -> Called:
+    """Return calls with dropout; the seed is set before the call with this index."""
+    calls = alike(draw, 3)
+    calls[seeded]["draws"] = draw.integer(0, LARGEST_SEED)
+    called = Called(answer, steps_of(draw, "drop"), calls)
+    called.require_replay()
+    return called
+
+
+def _random_numbers(answer: AnalysisAnswer, draw: Draw) -> None:
+    _random_calls(answer, draw, seeded=2).require_equal(
+        2, "With the same seed a replay draws the same dropout mask as an eager call: set no seed or state in a replay."
+    )
+    _random_calls(answer, draw, seeded=0).require_equal(
+        0, "A warm-up draws random numbers: read torch.get_rng_state() before it, and set this state again after it."
+    )
+
+
+def _kept(answer: AnalysisAnswer, draw: Draw) -> None:
+    called = Called(answer, steps_of(draw), alike(draw, 4))
+    called.require_replay()
+    for index, (now, later) in enumerate(zip(called.outputs, called.later, strict=True)):
+        if values(now) != values(later):
+            raise CheckFailedError(
+                f"The result of call {index + 1} was overwritten by a later call. Each replay writes the same memory: "
+                "return a clone()."
+            )
+
+
+def _reads_nothing(answer: AnalysisAnswer, draw: Draw) -> None:
+    called = Called(answer, steps_of(draw), alike(draw, 4))
+    called.require_replay()
+    if count := sum(called.host_reads[1:]):
+        raise CheckFailedError(
+            f"In three calls after the capture the host read {count} values from tensors, as .item(), torch.equal and "
+            "a branch on a tensor do. Each read waits for the device: copy without looking at the numbers."
+        )
+
+
+ANSWERS = Answers(__name__)
+COPIES = "for kept, new in zip(static, inputs, strict=True):\n            kept.copy_(new)"
+CAPTURE = "with (graph := Graph()):\n            result = function(*static)"
+TRACED = (
+    "from torch.fx.experimental.proxy_tensor import make_fx\n        graph, result = make_fx(function)(*static), None"
+)
+EAGER_ON_STATIC = """\
+def replayed(function):
+    known = {}
+
+    def call(*inputs):
+        static = known.setdefault(tuple(each.shape for each in inputs), [each.clone() for each in inputs])
+        for kept, new in zip(static, inputs, strict=True):
+            kept.copy_(new)
+        return function(*static)
+
+    return call
+"""
+EAGER_IN_A_CLASS = """\
+class Graphs:
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, *inputs):
+        return self.function(*(each.clone() for each in inputs)).clone()
+
+
+def replayed(function):
+    return Graphs(function)
+"""
+HIDDEN = HiddenPart(
+    checks=(
+        Check("a graph for each shape", "shapes", 1.25, _each_shape),
+        Check("random numbers of a replay", "random state", 1.25, _random_numbers),
+        Check("results stay", "results", 1.25, _kept),
+        Check("the host reads nothing", "host reads", 1.25, _reads_nothing),
+    ),
+    controls=(
+        ANSWERS.reference(10),
+        *ANSWERS.styles(10),
+        ANSWERS.edited("dtypes in the key", 10, ("each.shape for", "(each.shape, each.dtype) for")),
+        ANSWERS.edited("a detached clone", 10, ("result.clone()", "result.detach().clone()")),
+        Control("eager in a class", EAGER_IN_A_CLASS, 0),
+        Control("eager", "def replayed(function):\n    return function\n", 0),
+        Control("eager on static tensors", EAGER_ON_STATIC, 0),
+        ANSWERS.edited("no replay", 0, ("        graph.replay()\n", "")),
+        ANSWERS.edited("no warm-up", 0, ("with warm_up():\n            function(*static)", "")),
+        ANSWERS.edited("names bound anew", 5, (COPIES, "static[:] = inputs")),
+        ANSWERS.edited("first input only", 5, (COPIES, "static[0].copy_(inputs[0])")),
+        ANSWERS.edited("captures in each call", 0, ("if shapes not in known:", "if True:")),
+        ANSWERS.edited(
+            "the last shape only",
+            8.75,
+            ("known[shapes] = captured", "known.clear()\n            known[shapes] = captured"),
+        ),
+        ANSWERS.edited("shape of the first input", 8.75, ("tuple((each.shape for each in inputs))", "inputs[0].shape")),
+        ANSWERS.edited("one graph for all", 8.75, ("tuple((each.shape for each in inputs))", "len(inputs)")),
+        ANSWERS.edited("no clone of the result", 8.75, ("return result.clone()", "return result")),
+        ANSWERS.edited("the caller's tensors are static", 8.75, ("each.clone() for each", "each for each")),
+        ANSWERS.edited("random state after the warm-up", 8.75, ("torch.set_rng_state(random_state)", "pass")),
+        ANSWERS.edited(
+            "one seed for all calls", 8.75, ("graph.replay()", "torch.manual_seed(0)\n        graph.replay()")
+        ),
+        ANSWERS.edited(
+            "looks before it copies",
+            8.75,
+            ("kept.copy_(new)", "if not torch.equal(kept, new):\n                kept.copy_(new)"),
+        ),
+        ANSWERS.edited(
+            "warms up once",
+            8.75,
+            ("        function(*static)\n        torch", "        known or function(*static)\n        torch"),
+        ),
+        ANSWERS.edited("traced by make_fx", 0, (CAPTURE, TRACED), ("graph.replay()", "result = graph(*static)")),
+    ),
+    equivalent={
+        "True -> False": "strict is for the writer: a function always has as many inputs",
+        "zip(static, inputs, strict=True) -> zip(static, inputs)": "as above",
+    },
+)

@@ -1,0 +1,26 @@
+"""Read what the host's text reports from a worker; anything of another form is a malformed answer."""
+
+from typing import Any
+
+from autograder.host.channel import MalformedAnswerError
+
+
+def entries(found: Any) -> dict[str, Any]:
+    """Return a dict of a report; raise `MalformedAnswerError` for anything else."""
+    if not isinstance(found, dict):
+        raise MalformedAnswerError
+    return found
+
+
+def numbers(found: Any, count: int | None = None) -> list[float]:
+    """Return a list of numbers of a report; raise `MalformedAnswerError` for anything else."""
+    return items(found, (int, float), count)
+
+
+def items(found: Any, types: tuple[type, ...], count: int | None = None) -> list[Any]:
+    """Return a list of a report whose items have exactly these types; raise `MalformedAnswerError` otherwise."""
+    if not isinstance(found, list) or any(type(each) not in types for each in found):
+        raise MalformedAnswerError
+    if count is not None and len(found) != count:
+        raise MalformedAnswerError
+    return found
