@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 
 from autograder.host import comparison
+from autograder.host.checks.undefined_lanes import said_of_undefined, undefined_loads
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, Reference, as_tuple, promoted
@@ -22,14 +23,22 @@ Demand = Callable[[KernelRun, Case], None]
 
 
 def holds(cases: Cases, reference: Reference, names: Sequence[str], *demands: Demand, function: str = "") -> Check:
-    """Return a check that each demand holds for the run of each case; outputs of another number or shape fail first."""
+    """Return a check that each demand holds for the run of each case; outputs of another number or shape fail first.
+
+    Where outputs depend on lanes that a masked load left undefined, a failure names the lines of these loads.
+    """
 
     def run(answer: TritonAnswer, draw: Draw) -> None:
         for case in cases(draw):
             done = answer.run(case, function)
             _require_form(done, case, reference, names)
-            for demand in demands:
-                demand(done, case)
+            try:
+                for demand in demands:
+                    demand(done, case)
+            except CheckFailedError as error:
+                if not error.share and (lines := undefined_loads(answer, done, case, function)):
+                    raise CheckFailedError(said_of_undefined(lines, case)) from None
+                raise
             answer.counted |= {"kernels launched": len(done.launches), "elements loaded": done.loads}
             answer.counted |= {"elements stored": done.stores}
 

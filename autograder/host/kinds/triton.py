@@ -46,6 +46,8 @@ class KernelRun:
     """The elements of the largest block that was loaded or stored at once, those under a false mask included."""
     live: int
     """The most elements of all blocks that a program kept at once, pointers and masks included."""
+    undefined: tuple[int, ...] = ()
+    """The lines of masked loads without `other=` that left lanes undefined."""
 
     @property
     def loads(self) -> int:
@@ -81,10 +83,11 @@ class TritonAnswer:
                 raise CheckFailedError(str(error)) from None
         return self._text
 
-    def run(self, case: Case, function: str = "") -> KernelRun:
+    def run(self, case: Case, function: str = "", *, zero_at: tuple[int, ...] = ()) -> KernelRun:
         """Call the launcher `function`, by default the exercise's, once on the tensors and numbers of a case.
 
-        Raises `CheckFailedError` if there is no such launcher, and `AnswerFailedError` if it fails.
+        Lanes that a load in one of the lines `zero_at` leaves undefined hold 0, and NaN in other lines. Raises
+        `CheckFailedError` if there is no such launcher, and `AnswerFailedError` if it fails.
         """
         name = function or self._entry_point()
         if name not in self.text.launchers:
@@ -93,7 +96,7 @@ class TritonAnswer:
             self.clean.reload(LoadKernels(tuple(Part(*each) for each in self.text.parts.items())), ())
             self._loaded = True
         tensors: list[torch.Tensor] = []
-        request = RunKernels(name, placed(case.args, case.kwargs, tensors))
+        request = RunKernels(name, placed(case.args, case.kwargs, tensors), zero_at)
         reply = self.clean.call_with(request, [shared_inputs.to_raw(tensor) for tensor in tensors])
         outputs = tuple(shared_inputs.to_torch(raw) for raw in reply.tensors)
         return _read(reply.body, outputs, self._names(name, case))
@@ -141,4 +144,5 @@ def _read(body: KernelsRun, outputs: Sequence[torch.Tensor], names: Sequence[str
         ),
         widest=body.widest,
         live=body.live,
+        undefined=body.undefined,
     )
