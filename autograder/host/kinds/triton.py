@@ -12,7 +12,7 @@ import torch
 from autograder.host import shared_inputs
 from autograder.host.artifacts.kernel_source import KernelRefusedError, KernelText, checked_kernels
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.exercise import CheckFailedError
+from autograder.host.exercise import AnswerRefusedError, CheckFailedError
 from autograder.host.kinds.callable import Case, placed
 from autograder.host.session import Session
 from autograder.protocol.requests.kernel_runs import (
@@ -72,7 +72,7 @@ class TritonAnswer:
 
     @property
     def text(self) -> KernelText:
-        """Return the checked text; raises `CheckFailedError` if it leaves the small language."""
+        """Return the checked text; raises `AnswerRefusedError` if it leaves the small language."""
         if self._text is None:
             load = self.student.load
             assert isinstance(load, LoadAnswer), "the judge gives the answer's parts"
@@ -80,7 +80,7 @@ class TritonAnswer:
             try:
                 self._text = checked_kernels(parts, load.refused)
             except KernelRefusedError as error:
-                raise CheckFailedError(str(error)) from None
+                raise AnswerRefusedError(str(error)) from None
         return self._text
 
     def run(self, case: Case, function: str = "", *, zero_at: tuple[int, ...] = ()) -> KernelRun:
