@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.autograder.exercises.judged import judged, messages, reference
+from tests.autograder.exercises.judged import judged, known_answer, messages, reference
 
 GIVE = "`tl.load` with a mask and without `other=`: the lanes outside of the mask hold no defined value on a GPU"
 # exercise, check, the start of the line, what is left out of it
@@ -32,3 +32,26 @@ def test_a_wrong_kernel_whose_loads_without_other_change_nothing_is_told_of_its_
     told = messages(judged("12_masked_blend", answer, hidden=False))
     assert "x + t * y; the blend adds" in told["the values of whole blocks"]
     assert not any("other=" in message for message in told.values())
+
+
+# control, check, words of its message
+NAMED = [
+    ("atomic sums", "backward: sums in a fixed order", "`tl.atomic_add` or another atomic operation"),
+    ("differences outside of the row", "forward: the values", "Lanes outside of the row count in the variance"),
+    ("variance in one pass", "forward: a large mean", "subtract the mean from the row first"),
+    ("divided by n - 1", "forward: the values", "divided by n - 1; LayerNorm divides by n"),
+]
+
+
+@pytest.mark.parametrize(("control", "check", "words"), NAMED, ids=[n[0] for n in NAMED])
+def test_a_likely_mistake_in_layer_norm_is_named(control, check, words):
+    told = messages(judged("12_layer_norm", known_answer("12_layer_norm", control), only=[check]))
+    assert words in told[check]
+
+
+def test_a_misconception_is_not_blamed_for_what_lies_as_near_to_the_right_values():
+    check = "forward: half precision"
+    answer = known_answer("12_layer_norm", "statistics in half precision")
+    told = messages(judged("12_layer_norm", answer, only=[check]))[check]
+    assert "eps" not in told
+    assert "rounding makes at most" in told
