@@ -46,8 +46,7 @@ def require_close(
     if found.error > NO_ROUNDING * magnitude:
         raise CheckFailedError(_wrong(actual, truth, found.error, what, where))
     raise CheckFailedError(
-        f"{what} is off by {found.error:.2g}{where}: {found.error / found.rounding:,.0f} units of rounding, "
-        f"where {found.bound / found.rounding:,.1f} are allowed at {str(actual.dtype).removeprefix('torch.')}. "
+        f"{what} is off by {_beyond(found.error, found.bound, actual.dtype, where)} "
         f"{imprecise(found.error, magnitude, actual.dtype)}".rstrip()
     )
 
@@ -81,6 +80,12 @@ def require_rounded(
         if error > NO_ROUNDING * max(scale, float(truth.abs().max())):
             raise CheckFailedError(_wrong(actual, truth, error, what, where))
         raise CheckFailedError(
-            f"{what} is off by {error:.2g}{where}: {error / rounding:,.0f} units of rounding, where {allowed:,.0f} "
-            f"are allowed at {str(dtype).removeprefix('torch.')}. {imprecise(error, scale, dtype)}".rstrip()
+            f"{what} is off by {_beyond(error, allowed * rounding, dtype, where)} "
+            f"{imprecise(error, scale, dtype)}".rstrip()
         )
+
+
+def _beyond(error: float, bound: float, dtype: torch.dtype, where: str) -> str:
+    digits = next((n for n in (2, 4, 8) if f"{error:.{n}g}" != f"{bound:.{n}g}"), 17)
+    name = str(dtype).removeprefix("torch.")
+    return f"{error:.{digits}g}{where}; at {name}, rounding makes at most {bound:.{digits}g}."

@@ -41,6 +41,10 @@ class CheckFailedError(Exception):
         self.changes = changes
 
 
+class AnswerRefusedError(CheckFailedError):
+    """The text of the answer is refused as a whole; no further check runs, as each would fail for the same reason."""
+
+
 @dataclass(frozen=True)
 class Check:
     """One share of an exercise's points.

@@ -15,7 +15,7 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.clock.speed_check import Timed, time_answer
 from autograder.host.compute_lock import compute_lock
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, CheckFailedError, Exercise
+from autograder.host.exercise import AnswerRefusedError, Check, CheckFailedError, Exercise
 from autograder.host.kinds.table import KINDS
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
 from autograder.host.sandbox import Sandbox, SandboxError
@@ -26,6 +26,7 @@ from autograder.protocol import ProtocolError
 from autograder.protocol.requests.loads import LoadAnswer, Part
 
 MESSAGE_CHARACTERS = 2_000
+NOT_RUN = "Not run, for the same reason."  # which stands above, once
 # replaces the real message: an answer could use its exit status, for example, to reveal the case
 UNSEEN = "It ended in a case that you do not see; what came before it counts."
 
@@ -76,6 +77,7 @@ class _Grading:
     checks: list[CheckRecord] = field(default_factory=list)  # in the order of the exercise's checks
     ended: AnswerFailedError | None = None
     ended_unseen: bool = False  # whether `ended` is from a hidden check
+    refused: bool = False  # whether the text of the answer is refused
     seen: AnswerFailedError | None = None  # the first failure in a visible check
     raised: list[AnswerFailedError] = field(default_factory=list)
     changing: list[CheckRecord] = field(default_factory=list)  # where a program computes something else
@@ -84,13 +86,18 @@ class _Grading:
     def run(self, check: Check, answer: Any) -> None:
         """Run one check, or record why it was not run."""
         if self.ended is not None:
-            self._add(check, CheckStatus.ERROR, 0.0, f"Not run: {self.ended.message}")
+            why = f"Not run: {self.ended.message}" if self.ended_unseen else NOT_RUN
+            self._add(check, CheckStatus.ERROR, 0.0, why)
+            return
+        if self.refused:
+            self._add(check, CheckStatus.FAILED, 0.0, NOT_RUN)
             return
         try:
             with _counts_of_seen_checks(answer, check):
                 check.run(answer, Draw(self.seed, self.exercise.id, check.name))
         except CheckFailedError as error:
             self._add(check, CheckStatus.FAILED, check.points * min(max(error.share, 0.0), 1.0), str(error))
+            self.refused = isinstance(error, AnswerRefusedError)
             if error.changes and check.category in VALUES_STAY:
                 self.changing.append(self.checks[-1])
         except AnswerFailedError as error:

@@ -73,6 +73,7 @@ class KernelCall:
         """Call the launcher, and return what it returned and what its kernels did."""
         inputs = [self._given(f"input {i}", tensor) for i, tensor in enumerate(tensors)]
         args, kwargs = filled(request.arguments, inputs)  # type: ignore[arg-type]  # operands in place of tensors
+        self._log.undefined.zero_at = request.zero_at
         with self._log, self._live:
             returned = self._names[request.launcher](*args, **kwargs)
         is_tuple = isinstance(returned, tuple | list)
@@ -80,7 +81,9 @@ class KernelCall:
         numbers = tuple(self._number(output, len(outputs)) for output in outputs)
         operands = tuple(self._traffic(i, len(inputs), numbers) for i in range(len(self._operands)))
         found = self._launches(), self._strays(), self._conflicts()
-        body = KernelsRun(is_tuple, numbers, operands, *found, widest=self._log.widest, live=self._live.most)
+        undefined = tuple(self._log.undefined.lines[:MOST_TOLD])
+        most = self._log.widest, self._live.most
+        body = KernelsRun(is_tuple, numbers, operands, *found, *most, undefined)
         return Result(body, [to_raw(self._operands[i]._memory, "an output") for i in numbers])
 
     def make(self, form: torch.Tensor, *, zero: bool = False) -> Operand:

@@ -5,7 +5,6 @@ compared with the addresses of all elements of the named tensors. An access to a
 recorded and never carried out, so a wrong kernel cannot end the process.
 """
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
@@ -18,12 +17,11 @@ from numpy.typing import NDArray
 from course_lib.errors import KernelError
 from course_lib.kernel_programs.access_map import AccessMap
 from course_lib.kernel_programs.interpreter import interpreter_of_triton
-from course_lib.kernel_programs.unfilled import fill_undefined, leave_zero
+from course_lib.kernel_programs.unfilled import UndefinedLanes, line_of_kernel
 
 Action = Literal["load", "store", "atomic"]
 Flags: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
-OWN = __package__
 UNREAD = 0xFF
 """Each byte of what a stray load gives: NaN in every floating-point format, -1 as an integer."""
 
@@ -118,6 +116,7 @@ class AccessLog:
         self.grids: list[tuple[int, int, int]] = []
         self.widest = 0  # lanes of the largest block of addresses, masked ones included
         self.tensors: dict[str, torch.Tensor] = {}
+        self.undefined = UndefinedLanes()
         self._interpreter: Any = None
         self._memory: Any = None
         self._addresses: Numbers = np.empty(0, np.int64)
@@ -153,7 +152,7 @@ class AccessLog:
             original(builder, *sizes)
 
         builder.set_grid_dim = set_grid_dim
-        fill_undefined(builder)
+        self.undefined.open(builder)
         return self
 
     def __exit__(
@@ -161,7 +160,7 @@ class AccessLog:
     ) -> None:
         self._interpreter._interpreter = self._memory
         del self._interpreter.interpreter_builder.set_grid_dim
-        leave_zero(self._interpreter.interpreter_builder)
+        self.undefined.close(self._interpreter.interpreter_builder)
 
     def traffic(self, name: str) -> Traffic:
         """Return the counts of one tensor, over all launches."""
@@ -217,7 +216,7 @@ class AccessLog:
         places = np.minimum(np.searchsorted(self._addresses, addresses), max(0, self._addresses.size - 1))
         known = self._addresses[places] == addresses if self._addresses.size else np.zeros(addresses.size, bool)
         self.widest = max(self.widest, addresses.size)
-        launch, program, line = len(self.grids) - 1, self._program(), _line()
+        launch, program, line = len(self.grids) - 1, self._program(), line_of_kernel()
         names = list(self.tensors)
         inside = places[active & known]
         owners = self._owners[inside]
@@ -290,11 +289,3 @@ def _addresses_of(tensor: torch.Tensor) -> Numbers:
         along[axis] = size
         offsets += (np.arange(size) * stride).reshape(along)
     return tensor.data_ptr() + offsets.ravel() * tensor.element_size()
-
-
-def _line() -> int:
-    """Return the line of the innermost function that belongs neither to Triton nor to this package."""
-    frame = sys._getframe(1)
-    while frame.f_back and (frame.f_globals.get("__package__") == OWN or "/triton/" in frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame.f_lineno

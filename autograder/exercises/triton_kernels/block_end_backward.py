@@ -58,8 +58,8 @@ def _of_rows(found: OfRows) -> Formula:
 
 
 def _parts(h: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    root = torch.rsqrt(h.var(-1, keepdim=True, correction=0) + eps)
-    return (h - h.mean(-1, keepdim=True)) * root, root
+    rstd = torch.rsqrt(h.var(-1, keepdim=True, correction=0) + eps)
+    return (h - h.mean(-1, keepdim=True)) * rstd, rstd
 
 
 def _constants(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps: float) -> Tensor:
@@ -72,8 +72,8 @@ def _fixed_variance(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, e
 
 
 def _fixed_mean(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps: float) -> Tensor:
-    g, (normed, root) = grad_y * weight, _parts(h, eps)
-    return grad_h + (g - normed * (g * normed).mean(-1, keepdim=True)) * root
+    g, (normed, rstd) = grad_y * weight, _parts(h, eps)
+    return grad_h + (g - normed * (g * normed).mean(-1, keepdim=True)) * rstd
 
 
 def _without_root(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps: float) -> Tensor:
@@ -123,7 +123,7 @@ WRONG_ROWS: Sequence[tuple[OfRows, str]] = (
     (_constants, "Mean and variance were taken as constants; they depend on every element of the row: two terms."),
     (_fixed_variance, "The variance was taken as a constant: normalised * mean of g * normalised is missing."),
     (_fixed_mean, "The mean was taken as a constant: it takes the mean of g away from g."),
-    (_without_root, "One over the root is missing: y divides by the deviation, and so does its gradient."),
+    (_without_root, "rstd is missing: y is multiplied by it, and so is its gradient."),
     (
         lambda gh, gy, h, w, eps: _by_eager(gh, gy, h, torch.ones_like(w), eps),
         "The weight is missing: grad_y is multiplied by it first.",
@@ -180,11 +180,11 @@ EXERCISE = Exercise(
     entry_point="add_norm_backward",
     points=12,
     hints=(
-        "Which of the inputs of forward does backward need? The mask follows from seed and position, and mean and root "
+        "Which of the inputs of forward does backward need? The mask follows from seed and position, and mean and rstd "
         "from h.",
-        "The gradient by h has two parts: grad_h, and what LayerNorm passes on of g = grad_y * weight, which is root * "
+        "The gradient by h has two parts: grad_h, and what LayerNorm passes on of g = grad_y * weight, which is rstd * "
         "(g - mean of g - normalised * mean of g * normalised). The residual gets their sum.",
-        "by_h = grad_h + root * (g - tl.sum(g, axis=0) / columns - normed * tl.sum(g * normed, axis=0) / columns), and "
+        "by_h = grad_h + rstd * (g - tl.sum(g, axis=0) / columns - normed * tl.sum(g * normed, axis=0) / columns), and "
         "grad_x is tl.where(tl.rand(seed, at) >= p, by_h / (1 - p), 0.0), with at = row * columns + column.",
     ),
     checks=(

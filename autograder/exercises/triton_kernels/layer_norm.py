@@ -68,8 +68,20 @@ def _eps_outside(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) 
     return (x - mean[:, None]) * rstd[:, None] * w + b, mean, rstd
 
 
+def _padded(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) -> tuple[torch.Tensor, ...]:
+    n, mean = x.shape[1], x.mean(dim=1)
+    more = ((1 << max(0, n - 1).bit_length()) - n) * mean**2  # the lanes of the block outside of the row
+    rstd = torch.rsqrt(x.var(dim=1, unbiased=False) + more / n + eps)
+    return (x - mean[:, None]) * rstd[:, None] * w + b, mean, rstd
+
+
 OF_FORWARD = (
     Misconception(_unbiased, "The variance is divided by n - 1; LayerNorm divides by n."),
+    Misconception(
+        _padded,
+        "Lanes outside of the row count in the variance: after the mean is subtracted they hold -mean. Set them to 0 "
+        "with tl.where(inside, x - mean, 0.0).",
+    ),
     Misconception(
         lambda *a: _eps_outside(*a), "eps is added to the deviation; it is added to the variance, inside of the root."
     ),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 
 from autograder.host import comparison
+from autograder.host.checks.undefined_lanes import said_of_undefined, undefined_loads
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, Reference, as_tuple, promoted
@@ -16,20 +17,29 @@ from autograder.host.kinds.triton import KernelRun, TritonAnswer
 from autograder.protocol.requests.kernel_runs import OperandTraffic, StrayAccess
 
 FAR = 0.3  # of the sum of all magnitudes
+NEARER = 0.1  # a misconception explains outputs whose distance from it is this part of that from the reference
 Cases = Callable[[Draw], Iterable[Case]]
 Check = Callable[[TritonAnswer, Draw], None]
 Demand = Callable[[KernelRun, Case], None]
 
 
 def holds(cases: Cases, reference: Reference, names: Sequence[str], *demands: Demand, function: str = "") -> Check:
-    """Return a check that each demand holds for the run of each case; outputs of another number or shape fail first."""
+    """Return a check that each demand holds for the run of each case; outputs of another number or shape fail first.
+
+    Where outputs depend on lanes that a masked load left undefined, a failure names the lines of these loads.
+    """
 
     def run(answer: TritonAnswer, draw: Draw) -> None:
         for case in cases(draw):
             done = answer.run(case, function)
             _require_form(done, case, reference, names)
-            for demand in demands:
-                demand(done, case)
+            try:
+                for demand in demands:
+                    demand(done, case)
+            except CheckFailedError as error:
+                if not error.share and (lines := undefined_loads(answer, done, case, function)):
+                    raise CheckFailedError(said_of_undefined(lines, case)) from None
+                raise
             answer.counted |= {"kernels launched": len(done.launches), "elements loaded": done.loads}
             answer.counted |= {"elements stored": done.stores}
 
@@ -59,9 +69,29 @@ def right_values(
             try:
                 comparison.require_close(run.outputs[i], truths[i], eagers[i], name, case.where)
             except CheckFailedError as error:
-                raise CheckFailedError(_explained(run.outputs, case, misconceptions) or str(error)) from None
+                raise CheckFailedError(_explained(run.outputs, truths, case, misconceptions) or str(error)) from None
 
     return demand
+
+
+def of_large_means(demand: Demand, reference: Reference, names: Sequence[str]) -> Demand:
+    """Demand this of rows far from zero; outputs that are only about right there come from squares that cancel."""
+    near = resembles(reference, names)
+
+    def run_demand(run: KernelRun, case: Case) -> None:
+        try:
+            demand(run, case)
+        except CheckFailedError as error:
+            try:
+                near(run, case)
+            except CheckFailedError:
+                raise error from None
+            raise CheckFailedError(
+                f"The mean of the squares less the square of the mean is inexact{case.where}, as two large numbers "
+                "are almost equal: subtract the mean from the row first, then square what is left."
+            ) from None
+
+    return run_demand
 
 
 def inside(run: KernelRun, case: Case) -> None:
@@ -78,21 +108,21 @@ def inside(run: KernelRun, case: Case) -> None:
 
 def apart(run: KernelRun, case: Case) -> None:
     """Demand that programs of one launch share no element that one of them writes, and use no atomic operation."""
+    for each in (*run.inputs, *run.made):
+        if each.atomics:
+            raise CheckFailedError(
+                f"{each.atomics:,} elements of {each.name} were changed by `tl.atomic_add` or another atomic operation"
+                f"{case.where}: floats are then added in another order in each run, and the result changes with it. "
+                "Write partial sums, one row a program, and add the rows in a second launch."
+            )
     for clash in run.conflicts:
-        did = {"load": "reads", "store": "writes it too", "atomic": "adds to it"}[clash.action]
+        did = {"load": "reads", "store": "writes it too", "atomic": "changes it"}[clash.action]
         raise CheckFailedError(
             f"Program {clash.programs[0]} writes element {clash.element} of {clash.operand}, and program "
             f"{clash.programs[1]} of the same launch {did}{case.where}. Programs run in any order on "
             "a GPU: let each write "
             "elements of its own, and combine them in another launch."
         )
-    for each in (*run.inputs, *run.made):
-        if each.atomics:
-            raise CheckFailedError(
-                f"{each.atomics} atomic operations on {each.name}{case.where}: floats are then added in "
-                "another order in "
-                "each run. Write partial sums, one row a program, and add the rows in a second launch."
-            )
 
 
 def shared_out(programs: int) -> Demand:
@@ -203,12 +233,21 @@ def _require_form(run: KernelRun, case: Case, reference: Reference, names: Seque
         comparison.require_form(output, wanted, name)
 
 
-def _explained(outputs: Sequence[torch.Tensor], case: Case, misconceptions: Sequence[Misconception]) -> str:
+def _explained(
+    outputs: Sequence[torch.Tensor], truths: Sequence[torch.Tensor], case: Case, misconceptions: Sequence[Misconception]
+) -> str:
+    """Return what the first misconception says that gives these outputs, and gives them far nearer than the truth."""
     for each in misconceptions:
         found = as_tuple(each.formula(*promoted(case).args, **promoted(case).kwargs))
-        if len(found) == len(outputs) and all(
+        alike = len(found) == len(outputs) and all(
             torch.allclose(o.double(), f.double(), rtol=1e-3, atol=1e-3, equal_nan=True)
             for o, f in zip(outputs, found, strict=True)
-        ):
+        )
+        if alike and _distance(outputs, found) < NEARER * _distance(outputs, truths):
             return each.says
     return ""
+
+
+def _distance(outputs: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> float:
+    apart = (o.double() - f.double() for o, f in zip(outputs, others, strict=True))
+    return sum(float(each.abs().nan_to_num(nan=0.0, posinf=0.0).sum()) for each in apart)

@@ -12,7 +12,7 @@ import torch
 from autograder.host import shared_inputs
 from autograder.host.artifacts.kernel_source import KernelRefusedError, KernelText, checked_kernels
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.exercise import CheckFailedError
+from autograder.host.exercise import AnswerRefusedError, CheckFailedError
 from autograder.host.kinds.callable import Case, placed
 from autograder.host.session import Session
 from autograder.protocol.requests.kernel_runs import (
@@ -46,6 +46,8 @@ class KernelRun:
     """The elements of the largest block that was loaded or stored at once, those under a false mask included."""
     live: int
     """The most elements of all blocks that a program kept at once, pointers and masks included."""
+    undefined: tuple[int, ...] = ()
+    """The lines of masked loads without `other=` that left lanes undefined."""
 
     @property
     def loads(self) -> int:
@@ -70,7 +72,7 @@ class TritonAnswer:
 
     @property
     def text(self) -> KernelText:
-        """Return the checked text; raises `CheckFailedError` if it leaves the small language."""
+        """Return the checked text; raises `AnswerRefusedError` if it leaves the small language."""
         if self._text is None:
             load = self.student.load
             assert isinstance(load, LoadAnswer), "the judge gives the answer's parts"
@@ -78,13 +80,14 @@ class TritonAnswer:
             try:
                 self._text = checked_kernels(parts, load.refused)
             except KernelRefusedError as error:
-                raise CheckFailedError(str(error)) from None
+                raise AnswerRefusedError(str(error)) from None
         return self._text
 
-    def run(self, case: Case, function: str = "") -> KernelRun:
+    def run(self, case: Case, function: str = "", *, zero_at: tuple[int, ...] = ()) -> KernelRun:
         """Call the launcher `function`, by default the exercise's, once on the tensors and numbers of a case.
 
-        Raises `CheckFailedError` if there is no such launcher, and `AnswerFailedError` if it fails.
+        Lanes that a load in one of the lines `zero_at` leaves undefined hold 0, and NaN in other lines. Raises
+        `CheckFailedError` if there is no such launcher, and `AnswerFailedError` if it fails.
         """
         name = function or self._entry_point()
         if name not in self.text.launchers:
@@ -93,7 +96,7 @@ class TritonAnswer:
             self.clean.reload(LoadKernels(tuple(Part(*each) for each in self.text.parts.items())), ())
             self._loaded = True
         tensors: list[torch.Tensor] = []
-        request = RunKernels(name, placed(case.args, case.kwargs, tensors))
+        request = RunKernels(name, placed(case.args, case.kwargs, tensors), zero_at)
         reply = self.clean.call_with(request, [shared_inputs.to_raw(tensor) for tensor in tensors])
         outputs = tuple(shared_inputs.to_torch(raw) for raw in reply.tensors)
         return _read(reply.body, outputs, self._names(name, case))
@@ -141,4 +144,5 @@ def _read(body: KernelsRun, outputs: Sequence[torch.Tensor], names: Sequence[str
         ),
         widest=body.widest,
         live=body.live,
+        undefined=body.undefined,
     )

@@ -80,6 +80,8 @@ class KernelsRun:
     """The elements of the largest block that was loaded or stored at once, those under a false mask included."""
     live: int
     """The most elements of all blocks that a program kept at once, pointers and masks included."""
+    undefined: tuple[Count, ...]
+    """The lines of masked loads without `other=` that left lanes undefined."""
 
 
 @dataclass(frozen=True)
@@ -88,3 +90,5 @@ class RunKernels(Request[KernelsRun]):
 
     launcher: str
     arguments: Arguments
+    zero_at: tuple[Count, ...]
+    """The lines of masked loads whose undefined lanes hold 0 in this run; those of other lines hold NaN."""

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from autograder.exercises import find
-from autograder.host.exercise import Check, CheckFailedError
-from autograder.host.judge import _Grading
+from autograder.host.exercise import AnswerRefusedError, Check, CheckFailedError
+from autograder.host.judge import NOT_RUN, _Grading
 from autograder.host.records import ExerciseStatus
 from autograder.host.report import exercise_html, exercise_text
 from autograder.host.session import AnswerFailedError
@@ -83,3 +83,31 @@ def test_a_cell_of_which_every_check_meets_a_stub_is_not_answered_yet(first_pass
     grading.run(Check("second", "seen", 1, stub), None)
 
     assert grading.record({}).status is (ExerciseStatus.GRADED if first_passes else ExerciseStatus.NOT_FOUND)
+
+
+def test_a_refused_answer_says_why_once_and_runs_no_further_check() -> None:
+    def refusing(*_: object) -> None:
+        raise AnswerRefusedError("Line 3 uses `print`.")
+
+    def never(*_: object) -> None:
+        raise AssertionError("a check ran after the answer was refused")
+
+    grading = _Grading(find("12_layer_norm"), seed=1)
+    for name, run in (("first", refusing), ("second", never), ("third", never)):
+        grading.run(Check(name, "seen", 1, run), None)
+
+    told = [check.message for check in grading.record({}).checks]
+    assert told == ["Line 3 uses `print`.", NOT_RUN, NOT_RUN]
+
+
+def test_checks_after_the_end_of_an_answer_do_not_repeat_why_it_ended() -> None:
+    def ending(*_: object) -> None:
+        raise AnswerFailedError(ExerciseStatus.KILLED, "It ended its own process.", fatal=True)
+
+    grading = _Grading(find("04_read_a_graph"), seed=1)
+    for name in ("first", "second"):
+        grading.run(Check(name, "seen", 1, ending), None)
+
+    record = grading.record({})
+    assert record.message == record.checks[0].message == "It ended its own process."
+    assert record.checks[1].message == NOT_RUN

@@ -61,6 +61,7 @@ REPLIES: dict[type[Any], Any] = {
         conflicts=(kernel_runs.SharedElement(0, "x", 3, (0, 1), "atomic"),),
         widest=128,
         live=640,
+        undefined=(4, 7),
     ),
     loads.LoweredCost: loads.LoweredCost(1, 2, 3, 4, 5),
     loads.Writes: loads.Writes(("add_", "copy_")),

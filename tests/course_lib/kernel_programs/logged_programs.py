@@ -18,6 +18,15 @@ def copy_kernel(x_ptr, out_ptr, n, stride, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def total_kernel(x_ptr, out_ptr, n, FILLED: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    unread = tl.load(x_ptr + at, mask=at < n)
+    tl.store(out_ptr + at, unread, mask=at < n)
+    x = tl.load(x_ptr + at, mask=at < n, other=0) if FILLED else tl.load(x_ptr + at, mask=at < n)
+    tl.store(out_ptr + n, tl.sum(x, axis=0))
+
+
+@triton.jit
 def unmasked_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out_ptr + at, tl.load(x_ptr + at))
@@ -197,7 +206,7 @@ def test_a_launcher_is_tried_with_the_tensors_that_it_makes() -> None:
 
 
 def test_a_stray_store_into_a_new_tensor_is_told_and_not_carried_out() -> None:
-    with pytest.raises(KernelError, match=r"Program 1, line 23 of the cell: a load of 6 elements outside"):
+    with pytest.raises(KernelError, match=r"Program 1, line 32 of the cell: a load of 6 elements outside"):
         try_launcher(copied, torch.arange(10.0), masked=False)
     memory = torch.full((16,), 99.0)
 
@@ -208,3 +217,16 @@ def test_a_stray_store_into_a_new_tensor_is_told_and_not_carried_out() -> None:
     with pytest.raises(KernelError, match="store of 6 elements"):
         try_launcher(into_part)
     assert memory.tolist() == [1.0] * 10 + [99.0] * 6
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64], ids=str)
+def test_a_result_that_depends_on_lanes_without_a_value_names_the_load_and_no_other(dtype) -> None:
+    def totalled(x, *, filled):
+        out = torch.empty(9, dtype=dtype)  # its last two places stay as they are
+        total_kernel[(1,)](x, out, 6, FILLED=filled, BLOCK=8)
+        return out
+
+    x = torch.arange(6, dtype=dtype)
+    with pytest.raises(KernelError, match=r"in line 25 of the cell: `tl.load` .*; give `other=`"):
+        try_launcher(totalled, x, filled=False)
+    assert try_launcher(totalled, x, filled=True)[:7].tolist() == [0, 1, 2, 3, 4, 5, 15]

@@ -96,10 +96,10 @@ HIDDEN = HiddenPart(
         ANSWERS.edited(
             "a mask that depends on the block", 9, ("tl.rand(seed, at)", "tl.rand(seed, row * BLOCK + column)")
         ),
-        ANSWERS.edited("gradient of the sum forgotten", 7, ("grad_h + root *", "root *")),
+        ANSWERS.edited("gradient of the sum forgotten", 7, ("grad_h + rstd *", "rstd *")),
         ANSWERS.edited("mean term forgotten", 7, (" - tl.sum(g, axis=0) / n", "")),
         ANSWERS.edited("variance term forgotten", 7, (" - normed * tl.sum(g * normed, axis=0) / n", "")),
-        ANSWERS.edited("root forgotten", 7, ("grad_h + root * (", "grad_h + (")),
+        ANSWERS.edited("rstd forgotten", 7, ("grad_h + rstd * (", "grad_h + (")),
         ANSWERS.edited("weight forgotten", 7, (" * tl.load(weight_ptr + column, mask=inside, other=0.0)", "")),
         ANSWERS.edited(
             "padding in the variance",
@@ -108,7 +108,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited("strides ignored", 10.8, ("row * strides[2] + column * strides[3]", "at")),
         ANSWERS.edited(
-            "h read again", 9, ("root = 1", "h = tl.load(h_ptr + at, mask=inside, other=0.0)\n    root = 1")
+            "h read again", 9, ("rstd = 1", "h = tl.load(h_ptr + at, mask=inside, other=0.0)\n    rstd = 1")
         ),
         ANSWERS.file("a stored mask", 9),
     ),

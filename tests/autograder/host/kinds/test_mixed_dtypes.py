@@ -33,5 +33,5 @@ def test_a_factor_at_float32_may_be_rounded_as_float32(monkeypatch, units, right
     if right:
         graph_values.require_equal(answer, program, None, inputs, draw, False)
     else:
-        with pytest.raises(CheckFailedError, match="units of rounding"):
+        with pytest.raises(CheckFailedError, match="rounding makes at most"):
             graph_values.require_equal(answer, program, None, inputs, draw, False)

@@ -1,7 +1,7 @@
 def silu_gate(x: torch.Tensor) -> torch.Tensor:
     """Return silu(gate) * value, contiguous; its fake kernel, its gradient and both registrations stand below.
 
-    Also in this cell: append_rows(cache: torch.Tensor, rows: torch.Tensor, at: int) -> torch.Tensor; about 22 lines.
+    Also here: append_rows(cache: torch.Tensor, rows: torch.Tensor, at: int) -> torch.Tensor; about 22 lines.
     """
     gate, value = x.chunk(2, -1)
     return (F.silu(gate) * value).contiguous()

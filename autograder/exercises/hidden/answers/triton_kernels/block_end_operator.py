@@ -29,13 +29,13 @@ def save(ctx, inputs, output):
 
 def backward(ctx, grad_h, grad_y):
     (h, weight), (p, seed, eps) = ctx.saved_tensors, ctx.rest
-    root = torch.rsqrt(h.var(-1, keepdim=True, correction=0) + eps)
-    normed = (h - h.mean(-1, keepdim=True)) * root
+    rstd = torch.rsqrt(h.var(-1, keepdim=True, correction=0) + eps)
+    normed = (h - h.mean(-1, keepdim=True)) * rstd
     if triton_runs_on(h):
         grad_x, by_h = launcher("add_norm_backward")(grad_h, grad_y, h, weight, p, seed, eps)
     else:
         g = grad_y * weight
-        by_h = grad_h + root * (g - g.mean(-1, keepdim=True) - normed * (g * normed).mean(-1, keepdim=True))
+        by_h = grad_h + rstd * (g - g.mean(-1, keepdim=True) - normed * (g * normed).mean(-1, keepdim=True))
         grad_x = by_h * factors(h, p, seed)
     return grad_x, grad_x.sum(0), by_h, (grad_y * normed).sum(0), grad_y.sum(0), None, None, None
 

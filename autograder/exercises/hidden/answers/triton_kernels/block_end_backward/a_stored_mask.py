@@ -35,10 +35,10 @@ def add_norm_backward_kernel(
     grad_y = tl.load(grad_y_ptr + row * strides[2] + column * strides[3], mask=inside, other=0.0)
     h = tl.load(h_ptr + at, mask=inside, other=0.0)
     centred = tl.where(inside, h - tl.sum(h, axis=0) / n, 0.0)
-    root = 1 / tl.sqrt(tl.sum(centred * centred, axis=0) / n + eps)
-    normed = centred * root
+    rstd = 1 / tl.sqrt(tl.sum(centred * centred, axis=0) / n + eps)
+    normed = centred * rstd
     g = grad_y * tl.load(weight_ptr + column, mask=inside, other=0.0)
-    by_h = grad_h + root * (g - tl.sum(g, axis=0) / n - normed * tl.sum(g * normed, axis=0) / n)
+    by_h = grad_h + rstd * (g - tl.sum(g, axis=0) / n - normed * tl.sum(g * normed, axis=0) / n)
     tl.store(grad_r_ptr + at, by_h, mask=inside)
     kept = tl.load(mask_ptr + at, mask=inside, other=0)
     tl.store(grad_x_ptr + at, tl.where(kept != 0, by_h / (1 - p), 0.0), mask=inside)

@@ -11,8 +11,8 @@ def factors(position, p, seed):
 @triton.jit
 def through_norm(g, h, inside, n, eps):
     centred = tl.where(inside, h - mean(h, n), 0.0)
-    root = tl.rsqrt(mean(centred * centred, n) + eps)
-    return root * (g - mean(g, n)) - centred * (root * root * root) * mean(g * centred, n)
+    rstd = tl.rsqrt(mean(centred * centred, n) + eps)
+    return rstd * (g - mean(g, n)) - centred * (rstd * rstd * rstd) * mean(g * centred, n)
 
 
 @triton.jit

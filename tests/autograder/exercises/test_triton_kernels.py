@@ -1,0 +1,57 @@
+"""What is likely wrong in a kernel is named: the load line, the missing argument, the formula."""
+
+import pytest
+
+from tests.autograder.exercises.judged import judged, known_answer, messages, reference
+
+GIVE = "`tl.load` with a mask and without `other=`: the lanes outside of the mask hold no defined value on a GPU"
+# exercise, check, the start of the line, what is left out of it
+UNFILLED = [
+    ("12_layer_norm", "forward: the values", "    x = tl.load(", ", other=0.0"),
+    ("12_layer_norm", "backward: the gradient of x", "        x = tl.load(", ", other=0.0"),
+    ("12_long_softmax", "rows wider than the block", "        x = tl.load(", ', other=-float("inf")'),
+    ("12_block_end_forward", "no access outside of the tensors", "    x = tl.load(", ", other=0.0"),
+]
+
+
+@pytest.mark.parametrize(("exercise_id", "check", "start", "other"), UNFILLED, ids=[u[1] for u in UNFILLED])
+def test_a_masked_load_without_other_is_named_by_its_line_where_the_result_depends_on_it(
+    exercise_id, check, start, other
+):
+    lines = reference(exercise_id).split("\n")
+    number = next(i for i, line in enumerate(lines) if line.startswith(start))
+    assert other in lines[number]
+    lines[number] = lines[number].replace(other, "")
+    told = messages(judged(exercise_id, "\n".join(lines), only=[check]))[check]
+    assert told.startswith(f"Line {number + 1} of the answer: {GIVE}")
+    assert told.endswith("give `other=`.")
+
+
+def test_a_wrong_kernel_whose_loads_without_other_change_nothing_is_told_of_its_formula():
+    answer = reference("12_masked_blend", ("at, x + t * (y - x)", "at, x + t * y"))
+    told = messages(judged("12_masked_blend", answer, hidden=False))
+    assert "x + t * y; the blend adds" in told["the values of whole blocks"]
+    assert not any("other=" in message for message in told.values())
+
+
+# control, check, words of its message
+NAMED = [
+    ("atomic sums", "backward: sums in a fixed order", "`tl.atomic_add` or another atomic operation"),
+    ("differences outside of the row", "forward: the values", "Lanes outside of the row count in the variance"),
+    ("variance in one pass", "forward: a large mean", "subtract the mean from the row first"),
+    ("divided by n - 1", "forward: the values", "divided by n - 1; LayerNorm divides by n"),
+]
+
+
+@pytest.mark.parametrize(("control", "check", "words"), NAMED, ids=[n[0] for n in NAMED])
+def test_a_likely_mistake_in_layer_norm_is_named(control, check, words):
+    told = messages(judged("12_layer_norm", known_answer("12_layer_norm", control), only=[check]))
+    assert words in told[check]
+
+
+def test_a_misconception_is_not_blamed_for_what_lies_as_near_to_the_right_values():
+    check = "forward: half precision"
+    answer = known_answer("12_layer_norm", "statistics in half precision")
+    told = messages(judged("12_layer_norm", answer, only=[check]))[check]
+    assert "eps" not in told
+    assert "rounding makes at most" in told
