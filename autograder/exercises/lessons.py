@@ -20,6 +20,7 @@ LESSONS: dict[int, str] = {
     11: "custom_operators",
     12: "triton_kernels",
     13: "attention",
+    14: "shipping",
     15: "launch_overhead",
     16: "lightning_training",
     17: "capstone",

@@ -234,6 +234,19 @@ from course_lib.profiling.plots import plot_lines
 from course_lib.show import Table, format_bytes, format_us
 from course_lib.timing import time_callable
 """,
+    "shipping": """\
+from collections import Counter
+import torch
+from torch import fx, nn
+from torch.export import Dim, ExportedProgram, export
+from torch.nn import functional as F
+from course_lib.fusion import fuse
+from course_lib.graph import cost, draw
+from course_lib.graph.diff import diff, draw_diff
+from course_lib.models import TransformerConfig, TransformerLayer
+from course_lib.predictions import predict, predictions, reveal
+from course_lib.show import Table, format_bytes
+""",
     "launch_overhead": """\
 import warnings
 import torch

@@ -1,0 +1,1 @@
+"""Hidden checks and controls of lesson 14: exported programs."""
