@@ -174,6 +174,7 @@ def _exercises(options: argparse.Namespace) -> int:
                 "kind": e.kind,
                 "entry_point": e.entry_point,
                 "points": e.points,
+                "by_hand": e.by_hand,
                 "checks": [
                     {"name": c.name, "category": c.category, "hidden": c.hidden, "points": c.points} for c in e.checks
                 ],
@@ -183,7 +184,8 @@ def _exercises(options: argparse.Namespace) -> int:
         print(json.dumps(rows, indent=2))
         return DONE
     for e in found:
-        print(f"{e.id}  {e.kind}  {e.points:g} points  def {e.entry_point}(...)")
+        by_hand = f" and {e.by_hand:g} by a person" if e.by_hand else ""
+        print(f"{e.id}  {e.kind}  {e.points:g} points{by_hand}  def {e.entry_point}(...)")
         for c in e.checks:
             print(f"    {c.points:>5g}  {'hidden ' if c.hidden else 'visible'}  {c.name}")
     return DONE

@@ -108,6 +108,7 @@ class Exercise:
     entry_point: str  # the function that the answer cell defines
     points: float
     checks: tuple[Check, ...]
+    by_hand: float = 0.0  # points that a person gives in Formgrader for the answer cell's text, beside `points`
     setup: str = ""  # imports of the notebook's set-up cell; `exercises.registry.find` adds them
     needs: tuple[str, ...] = ()  # exercises whose answers run before this one
     masked: tuple[

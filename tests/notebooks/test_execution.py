@@ -80,7 +80,7 @@ def checks(notebook: Any) -> Iterator[tuple[str, float, str, str]]:
     """Exercise, points of the cell, the report as text and the report as HTML, of each check cell."""
     for cell in notebook.cells:
         flags = cell.metadata.get("nbgrader", {})
-        if flags.get("grade"):
+        if is_check(flags):
             (output,) = cell.outputs
             yield (
                 flags["grade_id"].removesuffix("_check"),
@@ -88,6 +88,11 @@ def checks(notebook: Any) -> Iterator[tuple[str, float, str, str]]:
                 output.data["text/plain"],
                 output.data["text/html"],
             )
+
+
+def is_check(flags: Any) -> bool:
+    """Tell whether nbgrader's metadata is that of a check; an answer that a person reads carries points as well."""
+    return bool(flags.get("grade")) and not flags["solution"]
 
 
 def marks(text: str) -> tuple[float, float]:
@@ -105,7 +110,7 @@ def answered_one_by_one(path: Path) -> Any:
     """
     source, notebook = nbformat.read(path, as_version=4), released(path)
     assert "SOLUTION" not in nbformat.writes(notebook)
-    places = [at for at, cell in enumerate(source.cells) if cell.metadata.get("nbgrader", {}).get("grade")]
+    places = [at for at, cell in enumerate(source.cells) if is_check(cell.metadata.get("nbgrader", {}))]
     at_once = some(places, len(places) // 2, name=path.stem)
     afterwards = [at for at in places if at not in at_once] or places
     cells = []

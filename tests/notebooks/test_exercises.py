@@ -67,6 +67,20 @@ def test_the_points_are_those_of_the_cell_and_of_the_text(exercise: str) -> None
     assert f"**{points:g} points**" in task_of(exercise)
 
 
+@pytest.mark.parametrize("exercise", [each for each in all_exercises() if find(each).by_hand])
+def test_the_points_of_a_person_are_those_of_cell_text_and_rubric(exercise: str) -> None:
+    points = find(exercise).by_hand
+    assert cell(exercise, exercise)["metadata"]["nbgrader"]["points"] == points
+    assert f"**{points:g} points** by a person" in task_of(exercise)
+    cells = cells_of(exercise)
+    rubric = "".join(cells[[c["id"] for c in cells].index(exercise) - 2]["source"])
+    rows, (most,) = (
+        re.findall(r"^\| \w[\w ]* \|", rubric, re.MULTILINE)[1:],
+        re.findall(r"0, 2 or (\d+) points", rubric),
+    )
+    assert len(rows) * int(most) == points
+
+
 def who_decides(exercise: Exercise) -> str:
     """The words for where the ratio of times earns the points for speed."""
     assert exercise.speed is not None

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from autograder.exercises import find
+
 COURSE = Path(__file__).parents[2]
 NOTEBOOKS = sorted((COURSE / "notebooks").glob("*/*.ipynb"))
 MAX_WORDS = 120
@@ -20,6 +22,7 @@ LONGER_SOLUTIONS = {  # one pass with its guards; a part of it would teach an un
     "05_bias_silu_pass": 40,
     "05_fold_affine": 31,
     "05_scale_dropout_rms_norm_pass": 60,
+    "17_work_log": 40,  # a log: a line for each part of an entry, of which none is code
     "13_tiled_attention": 27,  # forward and backward walk over the same tiles
     "12_block_end_forward": 32,  # kernel and launcher are one text
     "12_block_end_backward": 32,  # as above
@@ -205,10 +208,11 @@ def test_an_exercise_is_five_cells(path: Path) -> None:
 def test_answer_cells_hold_one_solution_and_checks_are_the_two_lines(path: Path) -> None:
     for answer in graded(path, solution=True):
         flags = answer["metadata"]["nbgrader"]
-        assert (flags["grade"], flags["locked"], flags["task"]) == (False, False, False)
+        by_hand = bool(find(answer["id"]).by_hand)  # nbgrader's word for a person's points: grade and solution
+        assert (flags["grade"], flags["locked"], flags["task"]) == (by_hand, False, False)
         markers = [line.strip() for line in source(answer).splitlines() if "SOLUTION" in line]
         assert markers == ["### BEGIN SOLUTION", "### END SOLUTION"]
-    for check in graded(path, grade=True):
+    for check in graded(path, grade=True, solution=False):
         flags = check["metadata"]["nbgrader"]
         assert (flags["solution"], flags["locked"], flags["task"]) == (False, True, False)
         name = check["id"].removesuffix("_check")

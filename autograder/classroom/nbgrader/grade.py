@@ -26,6 +26,7 @@ from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.nbgrader.entry import enter
 from autograder.classroom.nbgrader.export import CanvasExport, MarksExport
 from autograder.classroom.nbgrader.gradebook_state import SetAside, without_hand_in
+from autograder.classroom.nbgrader.points_by_hand import with_points_by_hand
 from autograder.classroom.nbgrader.quarantine import STUDENT, Correction, correct_submissions, put_aside
 from autograder.classroom.nbgrader.repair import NOTEBOOK_KEY
 from autograder.classroom.report import (
@@ -48,7 +49,7 @@ from autograder.host.report.wording import marks
 class Graded:
     """The result of grading a class."""
 
-    records: tuple[SubmissionRecord, ...]  # with the notes on repairs
+    records: tuple[SubmissionRecord, ...]  # with the notes on repairs, and the points that a person gave
     from_journal: int
     failures: tuple[str, ...]  # one sentence for each hand-in that was set aside, whole or without feedback
     marked: int  # hand-ins whose marks are in the gradebook
@@ -74,9 +75,9 @@ def grade_course(
     seed = secret_seed(course.seed_file)
     run = _grade(course, hand_ins, engine, seed)
     aside, marked = enter(course, dict(zip(hand_ins, run.records, strict=True)))
-    records = tuple(_with_repairs(course, record) for record in run.records)
+    records, unread = with_points_by_hand(course, [_with_repairs(course, record) for record in run.records])
     environment = this_environment(("secret seed, fingerprint", fingerprint(seed)))
-    also = [*_absent(course, hand_ins), *_to_look_at(course, corrections, aside, run)]
+    also = [*unread, *_absent(course, hand_ins), *_to_look_at(course, corrections, aside, run)]
     page, text = _write_report(summarise(records, also), report, title, environment)
     csv = export_csv(course, course.journal.parent / "grades.csv", {hand_in.assignment for hand_in in hand_ins})
     return Graded(records, run.from_journal, _failures(course, corrections, aside), marked, csv, page, text)

@@ -112,7 +112,10 @@ def _group_problems(cells: Sequence[Cell], assignment: str) -> Iterator[str]:
 
 def _answer_problems(cell: Cell, exercise: Exercise) -> Iterator[str]:
     name = f"cell {exercise.id}"
-    yield from _flag_problems(cell, name, _ANSWER)
+    yield from _flag_problems(cell, name, {**_ANSWER, "grade": bool(exercise.by_hand)})
+    by_hand = _metadata(cell).get("points", 0)
+    if by_hand != exercise.by_hand:
+        yield f"{name}: is worth {by_hand} points of a person, its exercise {exercise.by_hand:g}."
     try:
         statements = ast.parse(without_solutions(str(cell["source"]))).body
     except SyntaxError as error:

@@ -69,3 +69,4 @@ Gets full marks: each answer cell is that of the notebook with solutions, in the
 # %% solution 16_port_trainer = 10
 # %% solution 17_optimise_step = 75
 # %% solution 17_review_fusion = 10
+# %% solution 17_work_log = 6

@@ -1,0 +1,58 @@
+"""Hidden checks and controls of exercise 17.5.
+
+They judge the form alone. A log of the right form that says nothing gets these 6 points, and none of the 24 that a
+person gives.
+"""
+
+import re
+
+from autograder.exercises.capstone.work_log import follows, has_both_verdicts
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.host.exercise import Check, Control, HiddenPart
+
+ANSWERS = Answers(__name__)
+
+
+def _texts(answer: str) -> list[str]:
+    """Return the texts of an answer that only a person reads: those of several words."""
+    return [text for text in re.findall(r'": "([^"\n]+)"', answer) if len(text.split()) > 2]
+
+
+FILLER = """
+def work_log(question):
+    return {"entries": [], "threats": []}
+"""
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("a dead end and a success", "dead ends", 1, has_both_verdicts),
+        Check("each entry starts where the last one ended", "numbers", 1, follows),
+    ),
+    controls=(
+        ANSWERS.reference(6),
+        *ANSWERS.styles(6),
+        Control("no entry", FILLER, 0),
+        Control(
+            "prose", "def work_log(question):\n    return 'I fused the ends of both blocks, and it was cheaper.'\n", 0
+        ),
+        ANSWERS.edited("two entries", 1, ("'entries': entries", "'entries': entries[1:]")),
+        ANSWERS.edited("no dead end", 4, ("'dropped'", "'kept'"), ("'after': 20", "'after': 29")),
+        ANSWERS.edited("a dead end that was kept", 4, ("'dropped'", "'kept'")),
+        ANSWERS.edited("an entry that starts anew", 5, ("'before': 26", "'before': 29")),
+        ANSWERS.edited("a change that made it dearer", 5, ("'after': 23", "'after': 30")),
+        ANSWERS.edited("another word", 4, ("'dropped'", "'failed'")),
+        ANSWERS.edited("numbers as texts", 3.5, ("'before': 26", "'before': '26 launches'")),
+        ANSWERS.edited("another unit", 4.5, ("'after': 20", "'after': 20, 'unit': 'bytes'")),
+        ANSWERS.edited("no such counter", 3.5, ("'after': 20", "'after': 20, 'counter': 'speed'")),
+        ANSWERS.edited("a hypothesis in one word", 4.5, ("'hypothesis': 'The ends", "'hypothesis': '' and 'The ends")),
+        ANSWERS.edited("no threat", 5, ("'threats': threats", "'threats': []")),
+        ANSWERS.edited("one threat", 5, ("'threats': threats", "'threats': threats[:1]")),
+        ANSWERS.edited("the same threat twice", 5, ("'threats': threats", "'threats': [threats[0]] * 2")),
+    ),
+    right_here={"previous answer": "a log is the same whenever one asks"},
+    equivalent={
+        **{f"{text!r} -> {text + '_'!r}": "a person reads the texts" for text in _texts(ANSWERS.text)},
+        "20 -> 21": "what a dropped change measured leads nowhere",
+        "23 -> 24": "nothing follows the last entry",
+    },
+)
