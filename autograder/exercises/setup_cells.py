@@ -235,9 +235,11 @@ from course_lib.show import Table, format_bytes, format_us
 from course_lib.timing import time_callable
 """,
     "shipping": """\
+import warnings
 from collections import Counter
 import torch
 from torch import fx, nn
+from torch._dynamo.exc import UserError
 from torch.export import Dim, ExportedProgram, export
 from torch.nn import functional as F
 from course_lib.fusion import fuse

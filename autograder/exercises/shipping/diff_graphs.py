@@ -1,6 +1,5 @@
 """Exercise 14.3: find where two graphs begin to differ, whatever the names of their nodes are."""
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -109,10 +108,17 @@ def renamed(pair: Pair) -> None:
 def pair_of(draw: Draw, *edits: Edit) -> Pair:
     """Return a graph before and after these edits."""
     before = program(draw)
-    pair = Pair(draw, before, copy.deepcopy(before))
+    pair = Pair(draw, before, _copied(before))
     for edit in edits:
         edit(pair)
     return pair
+
+
+def _copied(value: Any) -> Any:
+    """Return the same lists and dicts anew."""
+    if isinstance(value, dict):
+        return {key: _copied(each) for key, each in value.items()}
+    return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
 def _named(rows: list[Row], draw: Draw, *, inputs: bool) -> tuple[list[Row], dict[str, str]]:
@@ -204,13 +210,13 @@ EXERCISE = Exercise(
         Check(
             "names do not matter",
             "names",
-            1.2,
+            1.4,
             finds(EQUAL, ("another number", "Literal arguments belong to a call.", (number,))),
         ),
         Check(
             "arguments",
             "arguments",
-            1.2,
+            1.4,
             finds(
                 ("swapped operands", "The order of operands belongs to a call.", (swapped,)),
                 ("swapped operands in a list", "Operands may stand in a list.", (listed,)),
@@ -219,7 +225,7 @@ EXERCISE = Exercise(
         Check(
             "an extra node",
             "nodes",
-            1.1,
+            1.2,
             finds(
                 ("an extra node", "A difference begins only where all operands have partners.", (inserted,)),
                 ("a node that nothing reads", "Each node counts, also one without users.", (unused,)),

@@ -223,8 +223,9 @@ class Schedule(Request[WrittenGraph]):
     """
 
 
-How = Literal["dynamo", "dispatch"]
-"""Capture with Dynamo as one graph, or record the ATen operators that run when the function is called once."""
+How = Literal["dynamo", "dispatch", "export"]
+"""Capture with Dynamo as one graph, record the ATen operators that run when the function is called once, or take the
+graph of the exported program that the function returns for examples."""
 
 
 @dataclass(frozen=True)
@@ -235,6 +236,17 @@ class Capture(Request[WrittenGraph]):
     how: How
     dynamic: tuple[tuple[int, ...], ...]
     """For each input, the dimensions with a dynamic size."""
+
+
+@dataclass(frozen=True)
+class AskSizes(Request[Value]):
+    """Let a function export for the tensors that come with the request; reply with the sizes that the program takes.
+
+    The reply lists for each input a list of its dimensions: a fixed size is an int, an open one is [name, least,
+    largest], where no limit is None.
+    """
+
+    member: str
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from torch.utils._pytree import tree_leaves
 from autograder.protocol import Handlers, RawTensor, Result, Tensors
 from autograder.protocol.requests.answers import (
     AskMember,
+    AskSizes,
     Called,
     CallFunction,
     Capture,
@@ -31,6 +32,7 @@ from autograder.protocol.requests.answers import (
     Value,
     WrittenGraph,
 )
+from autograder.worker.kinds.exported import exported, sizes_of
 from autograder.worker.kinds.graph import NotAGraphError, written
 from autograder.worker.kinds.value import plain_data
 from autograder.worker.operator_recorder import recorded
@@ -65,10 +67,16 @@ def captured_answer(entry: Callable[..., Any]) -> Handlers:
         inputs = [to_torch(raw) for raw in tensors]
         with refused_rewrites() if request.how == "dispatch" else nullcontext():
             function = _member(entry, request.member)
+            if request.how == "export":
+                return written(_plain(exported(function, inputs).module(check_guards=False)))
             function(*[i.clone() for i in inputs])  # if the function raises, report its own exception and not Dynamo's
             capture_graph = {"dynamo": _with_dynamo, "dispatch": _by_dispatch}[request.how]
             captured = capture_graph(function, inputs, request.dynamic)
         return written(_plain(captured))
+
+    def sizes(request: AskSizes, tensors: Tensors) -> Result[Value]:
+        program = exported(_member(entry, request.member), [to_torch(raw) for raw in tensors])
+        return Result(Value(plain_data(sizes_of(program), "the sizes")))
 
     def ask(request: AskMember, _: Tensors) -> Result[Value]:
         return Result(Value(plain_data(_member(entry, request.member)(request.question), "the result")))
@@ -79,7 +87,7 @@ def captured_answer(entry: Callable[..., Any]) -> Handlers:
     def collect(request: Collect, tensors: Tensors) -> Result[CollectedGraphs]:
         return _collected(_member(entry, request.member), request, tensors)
 
-    return {Capture: capture, AskMember: ask, CallFunction: call, Collect: collect}
+    return {Capture: capture, AskSizes: sizes, AskMember: ask, CallFunction: call, Collect: collect}
 
 
 def _member(entry: Callable[..., Any], name: str) -> Callable[..., Any]:
