@@ -253,6 +253,7 @@ from course_lib.show import Table, format_bytes
 import warnings
 import torch
 from torch.nn import functional as F
+from course_lib.capture import logged
 from course_lib.errors import LaunchError
 from course_lib.launches import Graph, eager_timeline, recording, replay_timeline, silent_errors, warm_up
 from course_lib.models import TransformerConfig, TransformerLayer
