@@ -26,7 +26,7 @@ from autograder.protocol.requests.answers import (
     Value,
     WrittenGraph,
 )
-from autograder.worker.collected_graphs import collected
+from autograder.worker.kinds.collected_graphs import collected
 from autograder.worker.kinds.graph import written
 from autograder.worker.kinds.value import plain_data
 from autograder.worker.operator_recorder import recorded

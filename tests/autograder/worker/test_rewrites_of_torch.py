@@ -23,7 +23,7 @@ from torch.fx.passes.dialect.common import cse_pass
 from torch.fx.passes.shape_prop import ShapeProp
 from torch.nn import functional as F
 
-from autograder.worker.collected_graphs import refused_recorders
+from autograder.worker.kinds.collected_graphs import refused_recorders
 from autograder.worker.observed_functions import own_threads
 from autograder.worker.rewrites_of_torch import (
     RewrittenByTorchError,
