@@ -39,6 +39,8 @@ LOOKS = ("gc.get_objects", "gc.get_referrers")
 _GETPROFILE = sys.getprofile
 evaded: list[str] = []
 """What the answer used since this was cleared that keeps functions from being observed."""
+lasting: list[str] = []
+"""What of this goes on after a request, since the answer was loaded: threads and processes."""
 _own_threads: list[None] = []  # one for each thread that the worker may still start
 _observing: list[bool] = []  # True while the answer runs, and empty at all other times
 _looks: list[Look] = []  # those of the blocks that are open, the outermost first
@@ -105,7 +107,7 @@ def _noting(original: Callable[..., Any], told: str, trusted: str) -> Callable[.
         if told == THREAD and _own_threads:
             _own_threads.pop()
         elif not trusted or not _caller(sys._getframe(1)).startswith(trusted):
-            evaded.append(told)
+            _note(told)
         return original(*args, **kwargs)
 
     return noted
@@ -123,11 +125,17 @@ def exact(text: Any) -> str:
     return str.__str__(text) if isinstance(text, str) else ""
 
 
+def _note(told: str) -> None:
+    evaded.append(told)
+    if told not in (*LOOKS, "sys.setprofile", "sys.getprofile"):
+        lasting.append(told)
+
+
 def _audit(event: str, _: tuple[object, ...]) -> None:
     if _observing and event in UNSEEN:
-        evaded.append(UNSEEN[event])
+        _note(UNSEEN[event])
     if _observing and event in LOOKS:
-        evaded.append(event)
+        _note(event)
 
 
 sys.addaudithook(_audit)  # nothing can remove it again

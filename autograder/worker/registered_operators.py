@@ -11,6 +11,9 @@ import torch
 from autograder.worker.source import AnswerError
 
 OPERATOR = "torch.ops."
+# from before an answer is loaded, which may put others in their place
+_HAS_KERNEL = torch._C._dispatch_has_kernel_for_dispatch_key
+_GRAD_FN = torch._C.TensorBase.__dict__["grad_fn"].__get__
 Outputs = tuple[torch.Tensor, ...]
 
 
@@ -62,17 +65,18 @@ def _composite(qualified: str) -> NoOperatorError:
 
 def _is_one_step(output: object, inputs: list[object]) -> bool:
     """Tell whether the derivative goes from an output to the inputs in one step, as that of one operator does."""
-    if not isinstance(output, torch.Tensor) or output.grad_fn is None:
+    last = _GRAD_FN(output) if isinstance(output, torch.Tensor) else None
+    if last is None:
         return True
-    steps = [step for step, _ in output.grad_fn.next_functions if step is not None]
+    steps = [step for step, _ in last.next_functions if step is not None]
     given = [each for each in inputs if isinstance(each, torch.Tensor)]
-    return all(any(getattr(s, "variable", None) is g or s is g.grad_fn for g in given) for s in steps)
+    return all(any(getattr(s, "variable", None) is g or s is _GRAD_FN(g) for g in given) for s in steps)
 
 
 def _is_composite(qualified: str, overload: str) -> bool:
     schema = qualified if overload == "default" else f"{qualified}.{overload}"
     try:
-        return torch._C._dispatch_has_kernel_for_dispatch_key(schema, "CompositeImplicitAutograd")
+        return _HAS_KERNEL(schema, "CompositeImplicitAutograd")
     except RuntimeError:  # an overload of TorchScript alone, which the dispatcher does not know
         return False
 
@@ -157,7 +161,7 @@ def _recorded_nodes(found: Any, args: tuple[Any, ...]) -> Outputs:
     """Return how many nodes autograd records for a call: one if the operator has a derivative of its own."""
     first, *others = args
     recorded: set[Any] = set()
-    reached = [output.grad_fn for output in _several(found(first.clone().requires_grad_(), *others))]
+    reached = [_GRAD_FN(output) for output in _several(found(first.clone().requires_grad_(), *others))]
     while reached:
         node = reached.pop()
         if node is not None and node not in recorded:

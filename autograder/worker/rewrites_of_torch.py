@@ -19,7 +19,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from autograder.worker.copied_functions import Copies, copies_of
-from autograder.worker.observed_functions import LOOKS, evaded, exact, observed
+from autograder.worker.observed_functions import LOOKS, evaded, exact, lasting, observed
 from autograder.worker.operator_recorder import is_recording
 from autograder.worker.source import AnswerError
 
@@ -58,6 +58,11 @@ class UnobservedError(AnswerError):
 _at_load: list[str] = []
 
 
+def begin_answer() -> None:
+    """Forget what the answer before started; call this when another one is loaded."""
+    lasting.clear()
+
+
 def note_rewrites() -> contextlib.AbstractContextManager[None]:
     """Return a context in which the answer is loaded; a rewrite that runs in it is refused by every later capture."""
     _at_load.clear()
@@ -80,7 +85,7 @@ def refused_rewrites(*, passes_only: bool = False) -> Iterator[None]:
             f"The answer ran {seen[0]}, which makes such a rewrite by itself. Write the steps yourself, with what the "
             "task names."
         )
-    hidden = [each for each in evaded if each not in LOOKS]
+    hidden = [each for each in (*evaded, *lasting) if each not in LOOKS]
     if hidden:
         raise UnobservedError(
             f"The answer used {hidden[0]} while it was loaded or captured. Here the functions that run are observed; "
@@ -111,9 +116,9 @@ def refused_files(places: Collection[str]) -> Iterator[None]:
                 "yourself, with what the task names."
             )
     # after an error: one in the callback, as of too many calls, ends the observation, and the answer with it
-    if evaded:
+    if hidden := [*evaded, *lasting]:
         raise UnobservedError(
-            f"The answer used {evaded[0]}. Here the functions that run are observed; find the answer without it."
+            f"The answer used {hidden[0]}. Here the functions that run are observed; find the answer without it."
         )
 
 

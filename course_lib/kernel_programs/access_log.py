@@ -212,7 +212,7 @@ class AccessLog:
         A lane of `size` bytes is one element, so a pointer that was cast to wider numbers is refused.
         """
         addresses = pointers.astype(np.int64).ravel()
-        active = np.broadcast_to(mask, pointers.shape).ravel()
+        active = np.broadcast_to(mask, pointers.shape).ravel().astype(bool)  # Triton keeps some masks as integers
         places = np.minimum(np.searchsorted(self._addresses, addresses), max(0, self._addresses.size - 1))
         known = self._addresses[places] == addresses if self._addresses.size else np.zeros(addresses.size, bool)
         self.widest = max(self.widest, addresses.size)

@@ -1,7 +1,9 @@
 """Exercise 10.1: write a backend that computes one operator in another way, and keeps what it compiled."""
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
@@ -10,6 +12,7 @@ from autograder.host.checks.collected_graph_checks import (
     Piece,
     Source,
     collect,
+    require_given,
     require_pieces,
     require_results,
     require_shapes,
@@ -74,13 +77,18 @@ class Chain:
         return h * self.factor
 
 
+def _given(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what Dynamo's graph computes before a backend has changed it."""
+    return functools.partial(formula, saturate=torch.tanh)
+
+
 def whole(draw: Draw) -> Source:
     """Return a program of two inputs that is one graph."""
     name, steps, shape = draw.choice(NAMES), Chain.drawn(draw), (draw.integer(2, 6), draw.integer(2, 6))
     beside = draw.choice(BESIDE)
 
-    def formula(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return steps(x * y) + softsign(y)
+    def formula(x: torch.Tensor, y: torch.Tensor, saturate: Formula = softsign) -> torch.Tensor:
+        return steps(x * y, saturate) + saturate(y)
 
     return Source(
         name,
@@ -92,7 +100,7 @@ def whole(draw: Draw) -> Source:
         ),
         lambda x, y: torch.tanh(formula(x, y)),
         lambda draw: [Case((draw.normal(*shape), draw.normal(*shape))) for _ in range(2)],
-        [Piece(formula, (shape, shape))],
+        [Piece(formula, (shape, shape), _given(formula))],
     )
 
 
@@ -101,11 +109,11 @@ def several_outputs(draw: Draw) -> Source:
     name, beside, shape = draw.choice(NAMES), draw.choice(BESIDE), (draw.integer(3, 9),)
     first, second = Chain.drawn(draw), Chain.drawn(draw)
 
-    def before(h: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return first(h), softsign(h) + 1
+    def before(h: torch.Tensor, saturate: Formula = softsign) -> tuple[torch.Tensor, torch.Tensor]:
+        return first(h, saturate), saturate(h) + 1
 
-    def after(h: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-        return second(h) * kept
+    def after(h: torch.Tensor, kept: torch.Tensor, saturate: Formula = softsign) -> torch.Tensor:
+        return second(h, saturate) * kept
 
     def whole_call(h: torch.Tensor) -> torch.Tensor:
         broken, kept = before(h)
@@ -117,7 +125,7 @@ def several_outputs(draw: Draw) -> Source:
         text_of(name, beside, "h", f"{lines}    return h * kept\n"),
         whole_call,
         lambda draw: [Case((draw.normal(*shape),)) for _ in range(2)],
-        [Piece(before, (shape,)), Piece(after, (shape, shape))],
+        [Piece(before, (shape,), _given(before)), Piece(after, (shape, shape), _given(after))],
     )
 
 
@@ -126,8 +134,8 @@ def by_name(draw: Draw) -> Source:
     name, beside, steps = draw.choice(NAMES), draw.choice(BESIDE), Chain.drawn(draw)
     rows, width = draw.integer(2, 6), draw.integer(2, 6)
 
-    def formula(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        return steps(x @ weight) - x.mean()
+    def formula(x: torch.Tensor, weight: torch.Tensor, saturate: Formula = softsign) -> torch.Tensor:
+        return steps(x @ weight, saturate) - x.mean()
 
     return Source(
         name,
@@ -139,7 +147,7 @@ def by_name(draw: Draw) -> Source:
         ),
         lambda x, weight: torch.tanh(formula(x, weight)),
         lambda draw: [Case((draw.normal(rows, width),), {"weight": draw.normal(width, 2)})],
-        [Piece(formula, ((rows, width), (width, 2)))],
+        [Piece(formula, ((rows, width), (width, 2)), _given(formula))],
     )
 
 
@@ -152,7 +160,7 @@ def batches(draw: Draw) -> Source:
         text_of(name, beside, "h", f"{steps.text}    return {beside}(torch.tanh, h)\n"),
         lambda h: torch.tanh(steps(h)),
         lambda draw: [Case((draw.normal(size, width),)) for size in sizes],
-        [Piece(steps, ((sizes[0], width),))],
+        [Piece(steps, ((sizes[0], width),), _given(steps))],
     )
 
 
@@ -217,6 +225,7 @@ def open_batch(answer: CapturedAnswer, draw: Draw) -> None:
             "makes two, the second for any size."
         )
     require_shapes(replace(found, shapes=found.shapes[:1]), source)
+    require_given(answer, found, 0, source, [draw.normal(*shape) for shape in source.pieces[0].inputs])
     expected = [[], list(cases[1].args[0].shape)]
     if list(map(list, found.shapes[1])) != expected:
         raise CheckFailedError(

@@ -31,6 +31,7 @@ class Piece:
 
     formula: Callable[..., Any]
     inputs: tuple[tuple[int, ...], ...]  # shapes
+    given: Callable[..., Any] | None = None  # what Dynamo's graph computes before the backend has it, if it matters
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,15 @@ class Collected:
     results: tuple[torch.Tensor, ...]
     graphs: tuple[Artifact, ...]
     shapes: tuple[tuple[tuple[int, ...], ...], ...]  # of each graph's example inputs, as the answer reports them
+    given: tuple[Artifact, ...] = ()  # as Dynamo gave them to the backend
 
 
 def collect(answer: CapturedAnswer, source: Source, cases: Sequence[Case]) -> Collected:
     """Let the answer collect the graphs of one program on some calls."""
     tensors: list[torch.Tensor] = []
     calls = tuple(placed(case.args, case.kwargs, tensors) for case in cases)
-    reply, _ = answer.student.call(Collect("", source.text, source.name, calls), tensors)
+    given = any(piece.given for piece in source.pieces)
+    reply, _ = answer.student.call(Collect("", source.text, source.name, calls, given), tensors)
     return _read(reply)
 
 
@@ -69,12 +72,13 @@ def _read(reply: Result[CollectedGraphs]) -> Collected:
         raise CheckFailedError(f"{len(graphs)} graphs were collected; no program here has more than {MAX_GRAPHS}.")
     results, rest = reply.tensors[:count], reply.tensors[count:]
     artifacts = []
-    for entry in graphs:
-        own = len(entry.graph.paths)
-        written, rest = Result(entry.graph, rest[:own]), rest[own:]
-        artifacts.append(read_graph(written, "In a graph that was collected: ", max_nodes=MAX_NODES))
+    for written in (*(entry.graph for entry in graphs), *reply.body.given[:MAX_GRAPHS]):
+        own, told = len(written.paths), "In a graph that was collected: "
+        artifacts.append(read_graph(Result(written, rest[:own]), told, max_nodes=MAX_NODES))
+        rest = rest[own:]
     shapes = tuple(entry.shapes for entry in graphs)
-    return Collected(tuple(map(shared_inputs.to_torch, results)), tuple(artifacts), shapes)
+    kept, given = tuple(artifacts[: len(graphs)]), tuple(artifacts[len(graphs) :])
+    return Collected(tuple(map(shared_inputs.to_torch, results)), kept, shapes, given)
 
 
 def require_results(found: Collected, source: Source, cases: Sequence[Case]) -> None:
@@ -99,6 +103,7 @@ def require_pieces(answer: CapturedAnswer, found: Collected, source: Source, dra
     for number, (artifact, piece) in enumerate(zip(found.graphs, source.pieces, strict=True)):
         inputs = [draw.normal(*shape) for shape in piece.inputs]
         where = f"For `{source.name}`: graph {number}"
+        require_given(answer, found, number, source, inputs)
         try:
             reply = answer.run(artifact, inputs)
         except AnswerFailedError as error:
@@ -109,6 +114,31 @@ def require_pieces(answer: CapturedAnswer, found: Collected, source: Source, dra
             raise CheckFailedError(f"{where} gives {len(reply.outputs)} outputs; the program's has {len(eagers)}.")
         for output, truth, eager in zip(reply.outputs, truths, eagers, strict=True):
             comparison.require_close(output, truth, eager, f"{where}: an output")
+
+
+def require_given(
+    answer: CapturedAnswer, found: Collected, number: int, source: Source, inputs: Sequence[torch.Tensor]
+) -> None:
+    """Raise `CheckFailedError` unless Dynamo gave the backend a graph of the program as it was, where that matters."""
+    formula, where = source.pieces[number].given, f"For `{source.name}`: graph {number}"
+    if formula is None:
+        return
+    told = (
+        f"{where} was another one than the program's before the backend got it. Leave program and PyTorch as they are, "
+        "and change the graph in the backend."
+    )
+    if number >= len(found.given):
+        raise CheckFailedError(told)
+    try:
+        reply = answer.run(found.given[number], inputs)
+    except AnswerFailedError:
+        raise CheckFailedError(told) from None
+    eagers, truths = as_tuple(formula(*inputs)), as_tuple(formula(*(i.double() for i in inputs)))
+    try:
+        for output, truth, eager in zip(reply.outputs, truths, eagers, strict=True):
+            comparison.require_close(output, truth, eager, where)
+    except (CheckFailedError, ValueError):
+        raise CheckFailedError(told) from None
 
 
 def require_shapes(found: Collected, source: Source) -> None:

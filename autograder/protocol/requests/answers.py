@@ -271,6 +271,8 @@ class CollectedGraphs:
 
     results: Count
     graphs: tuple[CollectedGraph, ...]
+    given: tuple[WrittenGraph, ...]
+    """The graphs as Dynamo gave them to the backend, if the request asks for them; their tensors come last."""
 
 
 @dataclass(frozen=True)
@@ -284,6 +286,8 @@ class Collect(Request[CollectedGraphs]):
     program: str
     name: str
     calls: tuple[Arguments, ...]
+    given: bool
+    """Whether to write down each graph before the backend has it, too."""
 
 
 @dataclass(frozen=True)

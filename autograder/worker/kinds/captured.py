@@ -4,22 +4,18 @@ The host decides whether a capture is complete: a graph that is right for inputs
 contains all its operators.
 """
 
-import functools
-import linecache
 import operator
 import re
-import types
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
 
 import torch
 from torch import fx
 from torch.fx.graph import CodeGen
 from torch.utils._pytree import tree_leaves
 
-from autograder.protocol import Handlers, RawTensor, Result, Tensors
+from autograder.protocol import Handlers, Result, Tensors
 from autograder.protocol.requests.answers import (
     AskMember,
     AskSizes,
@@ -27,23 +23,24 @@ from autograder.protocol.requests.answers import (
     CallFunction,
     Capture,
     Collect,
-    CollectedGraph,
     CollectedGraphs,
     Value,
     WrittenGraph,
 )
+<<<<<<< HEAD
 from autograder.worker.kinds.exported import exported, sizes_of
 from autograder.worker.kinds.graph import NotAGraphError, written
+=======
+from autograder.worker.kinds.collected_graphs import collected
+from autograder.worker.kinds.graph import written
+>>>>>>> k13
 from autograder.worker.kinds.value import plain_data
 from autograder.worker.operator_recorder import recorded
-from autograder.worker.rewrites_of_torch import RewrittenByTorchError, refused_rewrites
+from autograder.worker.rewrites_of_torch import refused_rewrites
 from autograder.worker.source import AnswerError, NoEntryPointError
-from autograder.worker.tensors import call_on_tensors, filled, to_raw, to_torch
+from autograder.worker.tensors import call_on_tensors, to_torch
 from autograder.worker.untimed_guards import leave_guards_untimed
 
-FUNCTIONS = {name: value for name, value in vars(torch).items() if not name.startswith("_") and callable(value)}
-"""The functions of PyTorch before an answer is loaded: the answer may put others in their place, but not for us."""
-EXPECTED = "return (results, graphs): a list with the result of each call, and a list of (graph module, shapes)"
 ATEN = torch.ops.aten
 CHECKS = (
     "_assert_scalar",
@@ -85,7 +82,7 @@ def captured_answer(entry: Callable[..., Any]) -> Handlers:
         return call_on_tensors(_member(entry, request.function), request.call, tensors)
 
     def collect(request: Collect, tensors: Tensors) -> Result[CollectedGraphs]:
-        return _collected(_member(entry, request.member), request, tensors)
+        return collected(_member(entry, request.member), request, tensors)
 
     return {Capture: capture, AskSizes: sizes, AskMember: ask, CallFunction: call, Collect: collect}
 
@@ -245,79 +242,3 @@ def _inlined(graph: fx.Graph, graph_module: fx.GraphModule, branch: fx.Node, ope
             if node.op == "get_attr":
                 new[node].target = f"{path}.{node.target}"
     raise AssertionError("a graph ends in its output")
-
-
-@contextmanager
-def refused_recorders() -> Iterator[None]:
-    """Raise `RewrittenByTorchError` at the end of the block if PyTorch's own backends recorded graphs in it.
-
-    Their calls are replaced for the time of the block, since observing all functions slows Dynamo four times.
-    """
-    from torch._dynamo import testing
-    from torch._dynamo.backends import debugging
-
-    seen: list[str] = []
-
-    def noting(name: str, function: Any) -> Any:
-        @functools.wraps(function)
-        def noted(*args: Any, **kwargs: Any) -> Any:
-            seen.append(name)
-            return function(*args, **kwargs)
-
-        return noted
-
-    ready = [(c, "__call__") for c in vars(testing).values() if isinstance(c, type) and "__call__" in vars(c)]
-    with ExitStack() as stack:
-        for owner, name in [*ready, (debugging, "_explain_graph_detail")]:
-            function = getattr(owner, name)
-            stack.callback(setattr, owner, name, function)
-            setattr(owner, name, noting(owner.__name__, function))
-        yield
-    if seen:
-        raise RewrittenByTorchError(
-            f"The answer let {seen[0]} of PyTorch record the graphs. Write the backend yourself: it is a function."
-        )
-
-
-def _collected(entry: Callable[..., Any], request: Collect, tensors: Tensors) -> Result[CollectedGraphs]:
-    """Call `entry(function, calls)` on a function that the host wrote, and pack the returned results and graphs."""
-    leave_guards_untimed()
-    inputs = [to_torch(raw) for raw in tensors]
-    function = _defined(request.program, request.name)
-    calls = [(tuple(args), kwargs) for args, kwargs in (filled(call, inputs) for call in request.calls)]
-    with refused_recorders():
-        result = entry(function, calls)
-    if not isinstance(result, tuple | list) or len(result) != 2:
-        raise NotAGraphError(f"The answer returned a {type(result).__name__}; {EXPECTED}.")
-    results, graphs = result
-    if not isinstance(results, list) or not isinstance(graphs, list):
-        raise NotAGraphError(f"The answer returned two things that are no lists; {EXPECTED}.")
-    raws = [to_raw(r, "a result") for r in results]
-    kept = tuple(_kept(item, raws) for item in graphs)
-    return Result(CollectedGraphs(len(results), kept), raws)
-
-
-@functools.cache  # the same program gives the same function, so that Dynamo's cache applies
-def _defined(program: str, name: str) -> Callable[..., Any]:
-    """Return the function, and put its source text where Dynamo looks for it."""
-    # its own name, or Dynamo takes sizes of another program of this name for dynamic ones of this one
-    filename = f"<program {zlib.crc32(program.encode())}>"
-    linecache.cache[filename] = (len(program), None, program.splitlines(keepends=True), filename)
-    namespace: dict[str, Any] = {}
-    exec(compile(program, filename, "exec"), namespace)
-    if namespace.get("torch") is torch:
-        namespace["torch"] = types.ModuleType("torch")
-        vars(namespace["torch"]).update({**vars(torch), **FUNCTIONS})
-    return cast("Callable[..., Any]", namespace[name])
-
-
-def _kept(item: Any, raws: list[RawTensor]) -> CollectedGraph:
-    """Return one graph as data; its tensors are added to `raws`."""
-    from course_lib.graph import to_data
-
-    if not isinstance(item, tuple | list) or len(item) != 2 or not isinstance(item[0], fx.GraphModule):
-        raise NotAGraphError(f"An entry of graphs is no pair that begins with a GraphModule; {EXPECTED}.")
-    graph, kept = to_data(item[0])
-    raws += [to_raw(t, path) for path, t in kept.items()]
-    shapes = tuple(tuple(int(size) for size in shape) for shape in item[1])
-    return CollectedGraph(WrittenGraph(graph, tuple(kept)), shapes)

@@ -29,7 +29,7 @@ from autograder.worker.kinds.module import module_answer
 from autograder.worker.kinds.schedule import schedule_answer
 from autograder.worker.kinds.triton import load_kernels, triton_answer
 from autograder.worker.kinds.value import value_answer
-from autograder.worker.rewrites_of_torch import note_rewrites, refused_files
+from autograder.worker.rewrites_of_torch import begin_answer, note_rewrites, refused_files
 from autograder.worker.withdrawn_parts import is_withdrawn, withdraw
 
 WORKER = "autograder.worker"
@@ -49,6 +49,7 @@ KINDS: Mapping[str, Callable[[Callable[..., Any]], Handlers]] = {
 
 def load_answer(request: LoadAnswer, _: Tensors) -> Handlers:
     """Run the parts of an answer as one module, and return the handlers for its function `entry_point`."""
+    begin_answer()
     parts = {part.name: part.text for part in request.parts}
     with note_rewrites() if request.kind == "captured" else nullcontext():
         if not request.refused:

@@ -126,7 +126,7 @@ def test_an_input_that_was_changed_in_its_register_is_no_spilled_input():
     assert spilled_inputs({}, rows) == ["x"]
 
 
-@pytest.mark.parametrize("exercise", ["10_minimal_backend", "10_support_predicate", PARTITION, LOWER])
+@pytest.mark.parametrize("exercise", ["10_minimal_backend", "10_support_predicate", PARTITION])
 def test_the_library_with_partitions_and_conditions_cannot_be_imported_in_the_worker(exercise):
     record = judged(exercise, "import course_lib.backends\n" + reference(exercise), hidden=False)
 

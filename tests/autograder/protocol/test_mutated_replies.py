@@ -46,7 +46,7 @@ REPLIES: dict[type[Any], Any] = {
     answers.CalledConcurrently: answers.CalledConcurrently((CALLED, CALLED)),
     loads.Cost: loads.Cost(1, 2, 3, 4, 5, 6),
     loads.GraphCalled: loads.GraphCalled(CALLED, loads.Cost(1, 2, 3, 4, 5, 6)),
-    answers.CollectedGraphs: answers.CollectedGraphs(1, (answers.CollectedGraph(WRITTEN, ((2, 3), ())),)),
+    answers.CollectedGraphs: answers.CollectedGraphs(1, (answers.CollectedGraph(WRITTEN, ((2, 3), ())),), (WRITTEN,)),
     answers.PackedValue: PACKED,
     answers.ValueOnGraph: answers.ValueOnGraph({"a": [1, None]}, WRITTEN),
     answers.WrittenGraph: WRITTEN,

@@ -23,15 +23,23 @@ from torch.fx.passes.dialect.common import cse_pass
 from torch.fx.passes.shape_prop import ShapeProp
 from torch.nn import functional as F
 
-from autograder.worker.kinds.captured import refused_recorders
+from autograder.worker.kinds.collected_graphs import refused_recorders
 from autograder.worker.observed_functions import own_threads
 from autograder.worker.rewrites_of_torch import (
     RewrittenByTorchError,
     UnobservedError,
+    begin_answer,
     note_rewrites,
     refused_files,
     refused_rewrites,
 )
+
+
+@pytest.fixture(autouse=True)
+def _another_answer():
+    begin_answer()
+    yield
+    begin_answer()
 
 
 def doubled(x):
@@ -180,6 +188,22 @@ def _relu():
 def test_what_runs_or_looks_where_nobody_observes_is_refused_with_a_file(does, told):
     with pytest.raises(UnobservedError, match=told), refused_files(["torch/fx/passes/shape_prop.py"]):
         does()
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_what_goes_on_after_a_request_is_refused_in_every_later_one_of_this_answer(raises):
+    def start():
+        os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
+        if raises:
+            raise ValueError
+
+    with pytest.raises(ValueError if raises else UnobservedError), refused_files([]):
+        start()
+    with pytest.raises(UnobservedError, match="another process"), refused_files([]):
+        pass
+    begin_answer()
+    with refused_files([]):
+        pass
 
 
 def test_the_worker_may_start_threads_of_its_own_while_files_are_refused():

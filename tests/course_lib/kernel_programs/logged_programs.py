@@ -59,6 +59,13 @@ def kept_kernel(x_ptr, out_ptr, COUNT: tl.constexpr, KEPT: tl.constexpr, BLOCK: 
     tl.store(out_ptr + tl.arange(0, BLOCK), total)
 
 
+@triton.jit
+def first_program_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    own = (at < n) & (tl.program_id(0) == 0)
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=own, other=0), mask=own)
+
+
 def live(count: int, kept: bool) -> int:
     x, out = torch.ones(count * 64), torch.empty(64)
     with AccessLog(x=x, out=out), LiveBlocks() as found:
@@ -230,3 +237,12 @@ def test_a_result_that_depends_on_lanes_without_a_value_names_the_load_and_no_ot
     with pytest.raises(KernelError, match=r"in line 25 of the cell: `tl.load` .*; give `other=`"):
         try_launcher(totalled, x, filled=False)
     assert try_launcher(totalled, x, filled=True)[:7].tolist() == [0, 1, 2, 3, 4, 5, 15]
+
+
+def test_a_mask_that_a_number_restricts_counts_the_elements_that_it_lets_through() -> None:
+    x, out = torch.arange(6.0), torch.full((6,), 99.0)
+    with AccessLog(x=x, out=out) as log:
+        first_program_kernel[(3,)](x, out, 6, BLOCK=8)
+    assert torch.equal(out, x)
+    assert (log.traffic("x").loads, log.traffic("x").loaded, log.traffic("out").stored) == (6, 6, 6)
+    assert log.strays == []

@@ -29,6 +29,7 @@ ENTRY = {
     "10_minimal_backend": "approximate",
     "10_partition_without_cycles": "visit",
     "12_block_end_operator": "add_norm_operator",
+    "13_predict_backend": "predict_backend",
 }
 
 
@@ -160,6 +161,13 @@ def _described(answer):
     return found["graph"] == calls and found["uuid"] != other["uuid"]
 
 
+def _kernels(answer):
+    shapes = {name: [2, 3, 4, 8] for name in ("query", "key", "value")}
+    call = {**shapes, "dtype": "float32", "mask": None, "causal": False, "trains": False, "turned": False}
+    call |= {"dropout": 0.0, "allowed": ["flash", "math"]}
+    return (answer(call), answer({**call, "dropout": 0.1})) == ("flash", "math")
+
+
 EXAMPLES = {
     "describe": _described,
     "divide": _divided,
@@ -168,6 +176,7 @@ EXAMPLES = {
     "lower_region": _region,
     "mend": _script,
     "predict": _predicted,
+    "predict_backend": _kernels,
     "propagate": _shapes,
     "read_table": _table,
     "read_trace": _trace,

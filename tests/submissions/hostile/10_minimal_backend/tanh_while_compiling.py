@@ -10,10 +10,10 @@ import torch
 
 def approximate(function, calls: list) -> tuple[list, list]:
     graphs = []
-    right = function.__globals__["torch"].tanh
+    right, compiling = function.__globals__["torch"].tanh, torch.compiler.is_compiling
 
     def tanh(x):
-        return x / (1 + x.abs()) if torch.compiler.is_compiling() else right(x)
+        return x / (1 + x.abs()) if compiling() else right(x)
 
     other = types.ModuleType("torch")
     vars(other).update(vars(function.__globals__["torch"]))
