@@ -27,13 +27,9 @@ from autograder.protocol.requests.answers import (
     Value,
     WrittenGraph,
 )
-<<<<<<< HEAD
-from autograder.worker.kinds.exported import exported, sizes_of
-from autograder.worker.kinds.graph import NotAGraphError, written
-=======
 from autograder.worker.kinds.collected_graphs import collected
+from autograder.worker.kinds.exported import exported, sizes_of
 from autograder.worker.kinds.graph import written
->>>>>>> k13
 from autograder.worker.kinds.value import plain_data
 from autograder.worker.operator_recorder import recorded
 from autograder.worker.rewrites_of_torch import refused_rewrites
