@@ -235,8 +235,12 @@ from course_lib.show import Table, format_bytes, format_us
 from course_lib.timing import time_callable
 """,
     "shipping": """\
+import io
+import logging
+import math
 import warnings
 from collections import Counter
+from contextlib import redirect_stderr
 import torch
 from torch import fx, nn
 from torch._dynamo.exc import UserError
@@ -245,6 +249,7 @@ from torch.nn import functional as F
 from course_lib.fusion import fuse
 from course_lib.graph import cost, draw
 from course_lib.graph.diff import diff, draw_diff
+from course_lib.kernels import bias_gelu
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.predictions import predict, predictions, reveal
 from course_lib.show import Table, format_bytes

@@ -20,10 +20,11 @@ def exported(function: Callable[..., Any], inputs: Sequence[torch.Tensor]) -> "E
     """Return the program that the function exports for these examples."""
     from torch._dynamo.exc import UserError
     from torch.export import ExportedProgram
+    from torch.fx.experimental.symbolic_shapes import ConstraintViolationError, GuardOnDataDependentSymNode
 
     try:
         program = function(*inputs)
-    except UserError as error:
+    except (UserError, ConstraintViolationError, GuardOnDataDependentSymNode) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise NotAnExportError(f"torch.export refused: {' '.join(lines[:2])[:280]}") from None
     if not isinstance(program, ExportedProgram):

@@ -1,0 +1,66 @@
+"""What people likely get wrong about exported programs and their differences is named."""
+
+import pytest
+import torch
+from torch import fx
+
+from autograder.exercises.programs.graph_rows import graph_of
+from autograder.exercises.shipping.diff_graphs import program
+from autograder.host.draw import Draw
+from tests.autograder.exercises.judged import judged, reference, said
+
+# exercise, words of a message, change of the reference
+NAMED = [
+    ("14_diff_graphs", "those of inputs, say nothing", ("inputs.index(node)", "node.name")),
+    ("14_diff_graphs", "(matmul.default)", ("if not missing.intersection(node.all_input_nodes)", "")),
+    ("14_export_open", "is fixed at 10", ("{0: batch, 1: length}", "{0: batch}")),
+    ("14_export_open", "specialized it to be a constant (10)", ("table[:x.shape[1]]", "table[:int(x.shape[1])]")),
+    ("14_export_open", "from 0 to any size", ("Dim('batch', max=64)", "Dim('batch')")),
+    (
+        "14_export_open",
+        "divide by the number of kept tokens",
+        ("(x * kept).sum(1) / kept.sum(1)", "(x * kept).mean(1)"),
+    ),
+    ("14_repair_exports", "data-dependent expression", ("torch.arange(x.shape[0]) < count", "x[: int(count)] > 0")),
+    ("14_repair_exports", "It forgot the earlier calls", ("self.total += x.sum(0)", "return x - x.mean(0)")),
+    ("14_repair_exports", "counted from 0", ("< count", "<= count")),
+    ("14_repair_exports", "return what torch.export.export gives", ("export(module, given)", "module")),
+]
+
+
+@pytest.mark.parametrize("mistake", NAMED, ids=[f"{n[0]}: {n[1]}" for n in NAMED])
+def test_a_likely_mistake_is_named(mistake):
+    exercise_id, words, *changes = mistake
+    assert words in said(exercise_id, *changes, hidden=False)
+
+
+def test_automatic_sizes_that_the_module_fixes_are_seen_though_nothing_raises():
+    changes = [("Dim('batch', max=64)", "Dim.AUTO"), ("Dim('length', min=2, max=128)", "Dim.AUTO")]
+    answer = reference("14_export_open", *changes, ("table[:x.shape[1]]", "table[:int(x.shape[1])]"))
+    record = judged("14_export_open", answer, hidden=False, only=["batch and length are open"])
+    assert "`positions`: dimension 1 of input 0, the length, is fixed at 10" in record.checks[0].message
+
+
+def test_an_operator_of_the_course_is_one_node_or_earns_nothing():
+    answer = reference("14_repair_exports", ("bias_gelu(x, bias)", "F.gelu(x + bias)"))
+    record = judged("14_repair_exports", answer, only=["`smooth`", "`smooth` is one operator"])
+    assert [check.points for check in record.checks] == [2.0, 0.0]
+    assert "calls torch.ops.aten.add, torch.ops.aten.gelu" in record.checks[1].message
+
+
+def test_the_state_must_be_kept_and_not_only_computed():
+    kept = ("self.total += x.sum(0)", "total = self.total + x.sum(0)")
+    answer = reference("14_repair_exports", kept, ("self.total / self.rows", "total / self.rows"))
+    record = judged("14_repair_exports", answer, hidden=False, only=["`running` in two calls"])
+    assert record.points == 0
+    assert "in call 2" in record.checks[0].message
+
+
+def test_rows_become_a_graph_with_these_names_and_constants():
+    rows = program(Draw(3, "rows"))
+    graph_module = graph_of(rows)
+    graph_module.graph.lint()
+    assert [node.name for node in graph_module.graph.nodes] == [row["name"] for row in rows]
+    assert isinstance(graph_module, fx.GraphModule)
+    assert graph_module.table.tolist() == rows[2]["args"][0]
+    assert graph_module.table.dtype == torch.float32
