@@ -101,7 +101,10 @@ def either(*demands: Demand) -> Demand:
 
 
 def once(inputs: Sequence[int]) -> Demand:
-    """Demand that each element of these inputs is loaded once, each output is stored once, and nothing else is."""
+    """Demand that each element of these inputs is loaded once, each output is stored once, and nothing else is.
+
+    Other inputs are vectors along a row, and may be loaded once for each row.
+    """
 
     def demand(run: KernelRun, case: Case) -> None:
         for number in inputs:
@@ -110,6 +113,13 @@ def once(inputs: Sequence[int]) -> Demand:
                 missing = each.elements - each.loaded
                 raise CheckFailedError(f"{missing:,} elements of {each.name} were never loaded{case.where}.")
             _require_once("loaded", each.loads, each.elements, each.name, case)
+        rows = len(case.args[inputs[0]])
+        for each in (each for number, each in enumerate(run.inputs) if number not in inputs):
+            if each.loads > rows * each.elements:
+                raise CheckFailedError(
+                    f"{each.loads:,} elements of {each.name} were loaded{case.where}, which has {each.elements:,}. "
+                    f"Once for each of {rows} rows is enough."
+                )
         for each in run.returned:
             _require_once("stored", each.stores, each.elements, each.name, case)
         for each in run.made:

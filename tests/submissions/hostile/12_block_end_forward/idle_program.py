@@ -1,7 +1,7 @@
-"""Strategy: let one program compute all rows, and another one load the weight again and again, so that the first makes less than half of all loads. Surface: how many loads and stores the busiest program makes.
+"""Strategy: let one program compute all rows, and another one load the weight again and again, so that each makes half of all loads and stores. Surface: how many loads and stores the busiest program makes.
 
 Class: work hidden. Unprotected: grader interpreted gives full marks. Level: 5.
-Must get at most 13.8: a vector may be loaded once for a row, so nobody can look busy by it.
+Must get at most 12: a vector may be loaded once for a row, so nobody can look busy by it.
 """
 
 import torch
@@ -35,5 +35,5 @@ def kernel(x_ptr, bias_ptr, res_ptr, w_ptr, shift_ptr, h_ptr, y_ptr, rows, n, st
             shift = tl.load(shift_ptr + column, mask=inside, other=0.0)
             tl.store(y_ptr + at, centred * rstd * weight + shift, mask=inside)
     else:
-        for _ in range(8 * rows):
+        for _ in range(7 * rows):
             tl.load(w_ptr + column, mask=column < n)
