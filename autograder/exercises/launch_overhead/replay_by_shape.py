@@ -12,7 +12,7 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer
-from autograder.host.kinds.reports import entries, items
+from autograder.host.kinds.reports import counts, entries, items
 
 LARGEST_SEED = 10**6
 NEAR = 1e-5  # the same operators give the same numbers; a machine may sum in another order
@@ -42,7 +42,7 @@ def size_of(draw: Draw) -> list[int]:
 def values(found: Any) -> tuple[list[int], list[float | None]]:
     """Return shape and values of a reported tensor; raise `MalformedAnswerError` for anything else."""
     report = entries(found)
-    return items(report.get("shape"), (int,)), items(report.get("values"), (int, float, type(None)))
+    return counts(report.get("shape")), items(report.get("values"), (float, type(None)))
 
 
 def agree(found: Any, expected: torch.Tensor) -> bool:
@@ -96,7 +96,7 @@ class Called:
         self.outputs, self.later = rows_of(report, "outputs", count), rows_of(report, "later", count)
         self.inputs, self.reads = rows_of(report, "inputs", 2 * count), rows_of(report, "reads", count)
         self.middles = rows_of(report, "middles", count)
-        self.host_reads = items(report.get("host_reads"), (int,), count)
+        self.host_reads = counts(report.get("host_reads"), count)
 
     def number(self, index: int, *, eager: bool = False) -> float:
         """Return the program's number for a call: that of its capture, or the one that an eager call reads."""

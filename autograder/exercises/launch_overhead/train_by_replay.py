@@ -9,7 +9,7 @@ from autograder.exercises.programs import replayed_runs
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer
-from autograder.host.kinds.reports import entries, items
+from autograder.host.kinds.reports import counts, entries
 
 STEPS = 20
 READ_AGAIN = 0.5  # of the reads of an eager step: others write a step with fewer; eager steps read a third again
@@ -36,7 +36,7 @@ class Trained:
                 "replayed_training returns a function of a batch; that one returns the loss as a tensor."
             )
         self.losses, self.later = rows_of(report, "losses", STEPS), rows_of(report, "later", STEPS)
-        self.host_reads = items(report.get("host_reads"), (int,), STEPS)
+        self.host_reads = counts(report.get("host_reads"), STEPS)
         self._eager()
         self.state = rows_of(report, "state", len(self.expected_state))
         self.gradients = rows_of(report, "gradients", len(self.expected_gradients))

@@ -4,6 +4,9 @@ from typing import Any
 
 from autograder.host.channel import MalformedAnswerError
 
+MOST = 10**9
+"""A larger count is none: nothing of an answer has so many."""
+
 
 def entries(found: Any) -> dict[str, Any]:
     """Return a dict of a report; raise `MalformedAnswerError` for anything else."""
@@ -15,6 +18,17 @@ def entries(found: Any) -> dict[str, Any]:
 def numbers(found: Any, count: int | None = None) -> list[float]:
     """Return a list of numbers of a report; raise `MalformedAnswerError` for anything else."""
     return items(found, (int, float), count)
+
+
+def counts(found: Any, count: int | None = None) -> list[int]:
+    """Return a list of whole numbers that count something; raise `MalformedAnswerError` for anything else.
+
+    >>> counts([2, 0])
+    [2, 0]
+    """
+    if any(not 0 <= each <= MOST for each in items(found, (int,), count)):
+        raise MalformedAnswerError
+    return list(found)
 
 
 def items(found: Any, types: tuple[type, ...], count: int | None = None) -> list[Any]:

@@ -14,6 +14,7 @@ from course_lib.launches import (
     HostReadError,
     RandomStateError,
     recording,
+    replayed_graph,
     silent_errors,
     warm_up,
 )
@@ -220,9 +221,14 @@ def test_a_recording_has_lines_addresses_and_numbers() -> None:
     assert "local_scalar" in read.operator
 
 
-def test_memory_may_be_reserved_and_ranges_opened_without_a_warm_up():
+def test_memory_may_be_reserved_and_copied_and_ranges_opened_without_a_warm_up(monkeypatch):
+    monkeypatch.setattr(replayed_graph, "_warm", set())
+    kept, new = torch.zeros(3), torch.ones(3)
     with Graph() as graph:
         torch.empty(3)
+        kept.copy_(new)
         with torch.profiler.record_function("range"):
             pass
-    assert graph.launches == ()
+    assert [launch.operator for launch in graph.launches] == ["aten.copy_.default"]
+    with pytest.raises(ColdStartError, match=r"aten\.add"), Graph():
+        kept.add_(new)
