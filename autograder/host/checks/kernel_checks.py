@@ -98,9 +98,9 @@ def of_large_means(demand: Demand) -> Demand:
             demand(run, case)
         except comparison.InexactError:
             raise CheckFailedError(
-                f"The result is inexact{case.where}. If rows near zero come out right, the mean of the squares less the "
-                "square of the mean was taken, two large numbers that are almost equal: subtract the mean from the row "
-                "first, then square what is left."
+                f"The result is inexact{case.where}. If rows near zero come out right, the mean of the squares less "
+                "the square of the mean was taken, two large numbers that are almost equal: subtract the mean from the "
+                "row first, then square what is left."
             ) from None
 
     return run_demand

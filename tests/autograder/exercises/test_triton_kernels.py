@@ -52,7 +52,7 @@ NAMED = [
     (SOFTMAX, "zero in masked lanes", "rows that fit into a block", "count in the sum, as numbers 0"),
     (SOFTMAX, "no largest number", "large numbers", "exp of a large number overflows"),
     (SOFTMAX, "the first block only", "rows wider than the block", "divided by the sum of the first block"),
-    ("12_masked_blend", "a mask by addresses", "vectors with strides", "the mask is too narrow"),
+    ("12_masked_blend", "a mask by addresses", "views with strides", "the mask is too narrow"),
 ]
 
 
