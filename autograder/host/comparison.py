@@ -15,6 +15,10 @@ from course_lib.verify.error_rule import ROUNDINGS, deviation
 NO_ROUNDING = 0.05  # share of the largest value; no lower precision is off by more, so the message gives the values
 
 
+class InexactError(CheckFailedError):
+    """The values are about right, and less exact than rounding explains."""
+
+
 def require_form(actual: torch.Tensor, expected: torch.Tensor, what: str) -> None:
     """Raise `CheckFailedError` unless shape and dtype are as expected."""
     if actual.shape != expected.shape:
@@ -45,7 +49,7 @@ def require_close(
     magnitude = found.rounding / torch.finfo(actual.dtype).eps if actual.is_floating_point() else 1.0
     if found.error > NO_ROUNDING * magnitude:
         raise CheckFailedError(_wrong(actual, truth, found.error, what, where))
-    raise CheckFailedError(
+    raise InexactError(
         f"{what} is off by {_beyond(found.error, found.bound, actual.dtype, where)} "
         f"{imprecise(found.error, magnitude, actual.dtype)}".rstrip()
     )
@@ -79,7 +83,7 @@ def require_rounded(
     if not error <= allowed * rounding:  # also where either is NaN
         if error > NO_ROUNDING * max(scale, float(truth.abs().max())):
             raise CheckFailedError(_wrong(actual, truth, error, what, where))
-        raise CheckFailedError(
+        raise InexactError(
             f"{what} is off by {_beyond(error, allowed * rounding, dtype, where)} "
             f"{imprecise(error, scale, dtype)}".rstrip()
         )

@@ -127,6 +127,10 @@ KNOWN: tuple[tuple[Formula, str], ...] = (
         "Only the last block is in the result: step begins from the state, and adds to it.",
     ),
     (
+        lambda s: _rescaled(s, top=True, bottom=True) * _denominator(s) / _last_denominator(s),
+        "The result was divided by the denominator of the last block: the state keeps that of all blocks so far.",
+    ),
+    (
         lambda s: torch.softmax(s.blocks()[0][0], -1) @ s.blocks()[0][1],
         "Only the first block is in the result: step returns the new state.",
     ),
@@ -202,6 +206,11 @@ class Driver:
         if artifact.inputs != len(inputs):
             raise CheckFailedError(f"The graph of `{member}` takes {artifact.inputs} inputs; expected {len(inputs)}.")
         return artifact
+
+
+def _last_denominator(stream: Stream) -> Tensor:
+    weights, _, _ = _weights(stream, shifted=True)[-1]
+    return weights.sum(1, keepdim=True)
 
 
 def _shapes(state: Iterable[Tensor]) -> str:

@@ -146,10 +146,26 @@ def many_rows(draw: Draw) -> list[Case]:
     return [backward_of(64, 96, draw)]
 
 
+OF_VECTORS = (
+    Misconception(
+        lambda *a: (gradients(*a)[0], *gradients(*a)[:0:-1]), "The gradients of weight and bias changed places."
+    ),
+    Misconception(
+        lambda g, x, w, m, r: (gradients(g, x, w, m, r)[0], (g * x).sum(0), g.sum(0)),
+        "The gradient of the weight is the sum of grad * x̂ over all rows; x was not normalised here.",
+    ),
+    Misconception(
+        lambda g, x, w, m, r: (*gradients(g, x, w, m, r)[:2], (g * w).sum(0)),
+        "The gradient of the bias is the sum of grad over all rows; it was multiplied by the weight.",
+    ),
+)
 FORWARD_RIGHT, FORWARD_NEAR = right_values(normed, FORWARD, OF_FORWARD), resembles(normed, FORWARD)
-BACKWARD_RIGHT, BACKWARD_NEAR = right_values(gradients, BACKWARD, OF_BACKWARD), resembles(gradients, BACKWARD)
+BACKWARD_RIGHT, BACKWARD_NEAR = (
+    right_values(gradients, BACKWARD, (*OF_BACKWARD, *OF_VECTORS)),
+    resembles(gradients, BACKWARD),
+)
 BY_X = right_values(gradients, BACKWARD, OF_BACKWARD, only=(0,))
-BY_VECTORS = right_values(gradients, BACKWARD, only=(1, 2))
+BY_VECTORS = right_values(gradients, BACKWARD, OF_VECTORS, only=(1, 2))
 
 
 def _forward_loads(case: Case) -> int:

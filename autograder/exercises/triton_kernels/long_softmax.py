@@ -37,12 +37,38 @@ def _by_last_block(x: torch.Tensor) -> torch.Tensor:
     return torch.exp(x - largest) / last
 
 
+def _by_first_block(x: torch.Tensor) -> torch.Tensor:
+    largest = x[:, :BLOCK].amax(-1, keepdim=True)
+    return torch.exp(x - largest) / torch.exp(x[:, :BLOCK] - largest).sum(-1, keepdim=True)
+
+
+def _with_zeros(x: torch.Tensor) -> torch.Tensor:
+    padding = torch.zeros(len(x), -x.shape[-1] % BLOCK, dtype=x.dtype)
+    return torch.softmax(torch.cat([x, padding], -1), -1)[:, : x.shape[-1]]
+
+
+def _overflowing(x: torch.Tensor) -> torch.Tensor:
+    powers = torch.exp(x.float())
+    return powers / powers.sum(-1, keepdim=True)
+
+
 MISCONCEPTIONS = (
     Misconception(
         _in_blocks, "Each block of a row sums to 1 by itself: the sum must go over all blocks of the row first."
     ),
     Misconception(
         _by_last_block, "Every element is divided by the sum of the last block: add up the sums of all blocks."
+    ),
+    Misconception(
+        _by_first_block, "Every element is divided by the sum of the first block: add up the sums of all blocks."
+    ),
+    Misconception(
+        _with_zeros,
+        "Lanes outside of the row count in the sum, as numbers 0: give them -inf by other=-float('inf'), whose "
+        "exponential is 0.",
+    ),
+    Misconception(
+        _overflowing, "exp of a large number overflows: subtract the largest number of the row before the exponential."
     ),
     Misconception(lambda x: torch.softmax(x, dim=0), "The columns sum to 1; a program normalises a row."),
     Misconception(lambda x: torch.exp(x - x.amax(-1, keepdim=True)), "The exponentials are not divided by their sum."),

@@ -8,10 +8,10 @@ from autograder.host.kinds.callable import Case
 from autograder.host.kinds.triton import KernelRun, TritonAnswer
 
 
-def undefined_loads(answer: TritonAnswer, run: KernelRun, case: Case, function: str) -> list[int]:
-    """Return the lines of the loads whose undefined lanes change an output, by runs in which they hold 0 instead."""
+def undefined_loads(answer: TritonAnswer, run: KernelRun, case: Case, function: str) -> tuple[list[int], KernelRun]:
+    """Return the lines of the loads whose undefined lanes change an output, and a run in which all of them hold 0."""
     if not run.undefined:
-        return []
+        return [], run
     defined = answer.run(case, function, zero_at=run.undefined)
     found = []
     for line in run.undefined:
@@ -19,7 +19,7 @@ def undefined_loads(answer: TritonAnswer, run: KernelRun, case: Case, function: 
         alone = answer.run(case, function, zero_at=others) if others else run
         if not _same(alone, defined):
             found.append(line)
-    return found
+    return found, defined
 
 
 def said_of_undefined(lines: Sequence[int], case: Case) -> str:

@@ -17,6 +17,11 @@ NAMED = [
     ("13_choose_attention", "refuses tensors that require them", ("not (need['trains'] and on_cpu)", "True")),
     ("13_choose_attention", "The mask takes memory", ("square, mask_bytes)", "square, 0)")),
     ("13_online_softmax", "were never rescaled", ("torch.exp(largest - base)", "torch.ones_like(base)")),
+    ("13_online_softmax", "divided by the denominator of the last block", ("total * factor + ", "")),
+    ("13_tiled_attention", "one key too many", (".triu(1)", ".triu(2)")),
+    ("13_tiled_attention", "of earlier tiles was never rescaled", (" * torch.exp(lse[:, rows] - new)[..., None]", "")),
+    ("13_tiled_attention", "only the last tile of keys", ("by_query[:, rows] +=", "by_query[:, rows] =")),
+    ("13_tiled_attention", "the gradients by the scores were taken", ("shares.mT @ grad", "by_scores.mT @ grad")),
     ("13_score_mods", "its own", ("slopes[head] * ", "")),
 ]
 

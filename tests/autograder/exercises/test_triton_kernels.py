@@ -24,7 +24,7 @@ def test_a_masked_load_without_other_is_named_by_its_line_where_the_result_depen
     lines[number] = lines[number].replace(other, "")
     told = messages(judged(exercise_id, "\n".join(lines), only=[check]))[check]
     assert told.startswith(f"Line {number + 1} of the answer: {GIVE}")
-    assert told.endswith("give `other=`.")
+    assert "; give `other=`." in told
 
 
 def test_a_wrong_kernel_whose_loads_without_other_change_nothing_is_told_of_its_formula():
@@ -34,18 +34,31 @@ def test_a_wrong_kernel_whose_loads_without_other_change_nothing_is_told_of_its_
     assert not any("other=" in message for message in told.values())
 
 
-# control, check, words of its message
+# exercise, control, check, words of its message
+NORM, SOFTMAX = "12_layer_norm", "12_long_softmax"
 NAMED = [
-    ("atomic sums", "backward: sums in a fixed order", "`tl.atomic_add` or another atomic operation"),
-    ("differences outside of the row", "forward: the values", "Lanes outside of the row count in the variance"),
-    ("variance in one pass", "forward: a large mean", "subtract the mean from the row first"),
-    ("divided by n - 1", "forward: the values", "divided by n - 1; LayerNorm divides by n"),
+    (NORM, "atomic sums", "backward: sums in a fixed order", "`tl.atomic_add` or another atomic operation"),
+    (NORM, "differences outside of the row", "forward: the values", "Lanes outside of the row count in the variance"),
+    (NORM, "variance in one pass", "forward: a large mean", "subtract the mean from the row first"),
+    (NORM, "divided by n - 1", "forward: a large mean", "divided by n - 1; LayerNorm divides by n"),
+    (NORM, "vectors swapped", "backward: the gradients of weight and bias", "weight and bias changed places"),
+    (NORM, "sums with weight", "backward: the gradients of weight and bias", "it was multiplied by the weight"),
+    (
+        NORM,
+        "no strides of grad",
+        "backward: views with strides",
+        "grad was read as if its rows lay one after the other",
+    ),
+    (SOFTMAX, "zero in masked lanes", "rows that fit into a block", "count in the sum, as numbers 0"),
+    (SOFTMAX, "no largest number", "large numbers", "exp of a large number overflows"),
+    (SOFTMAX, "the first block only", "rows wider than the block", "divided by the sum of the first block"),
+    ("12_masked_blend", "a mask by addresses", "views with strides", "the mask is too narrow"),
 ]
 
 
-@pytest.mark.parametrize(("control", "check", "words"), NAMED, ids=[n[0] for n in NAMED])
-def test_a_likely_mistake_in_layer_norm_is_named(control, check, words):
-    told = messages(judged("12_layer_norm", known_answer("12_layer_norm", control), only=[check]))
+@pytest.mark.parametrize(("exercise_id", "control", "check", "words"), NAMED, ids=[n[1] for n in NAMED])
+def test_a_likely_mistake_in_a_kernel_is_named(exercise_id, control, check, words):
+    told = messages(judged(exercise_id, known_answer(exercise_id, control), only=[check]))
     assert words in told[check]
 
 

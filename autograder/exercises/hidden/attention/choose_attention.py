@@ -126,8 +126,18 @@ MISCONCEPTIONS = (
 
 def known(need: Need) -> dict[str, Any]:
     """Return the variant to choose, the choices of known mistakes, and why a variant cannot be chosen."""
-    why = {name: variant.why for name, variant in variants(need).items() if not variant.able}
-    return {"right": chosen(need), "wrong": wrong_values(need, MISCONCEPTIONS), "why": why}
+    right, found = chosen(need), variants(need)
+    why = {name: _costly(right, found) if variant.able else variant.why for name, variant in found.items()}
+    why["none"] = f"{right} can do this, and what it takes is at most what is free."
+    return {"right": right, "wrong": wrong_values(need, MISCONCEPTIONS), "why": why}
+
+
+def _costly(right: str, found: Mapping[str, Variant]) -> str:
+    if right == "none":
+        return "Nothing that can do this fits into what is free."
+    if right in FUSED:
+        return f"{right} can do this and is fused; of the fused ones it computes the fewest scores, then takes least."
+    return f"{right} can do this and fits, and takes less than what comes behind it; no fused one does."
 
 
 ANSWERS = Answers(__name__)

@@ -61,7 +61,7 @@ def _loads(case: Case) -> int:
 
 
 ANSWERS = Answers(__name__)
-FORWARD_FAR = of_large_means(FORWARD_RIGHT, normed, FORWARD)
+FORWARD_FAR = of_large_means(FORWARD_RIGHT)
 EIGHT = (
     (
         "torch.empty((4, n), dtype=torch.float32), torch.empty((4, n), dtype=torch.float32)",
