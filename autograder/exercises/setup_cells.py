@@ -235,12 +235,14 @@ from course_lib.show import Table, format_bytes, format_us
 from course_lib.timing import time_callable
 """,
     "shipping": """\
+import copy
 import io
 import logging
 import math
 import warnings
 from collections import Counter
 from contextlib import redirect_stderr
+from importlib.util import find_spec
 import torch
 from torch import fx, nn
 from torch._dynamo.exc import UserError
