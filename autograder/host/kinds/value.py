@@ -1,15 +1,19 @@
 """Answers that are functions from plain data to plain data."""
 
+import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 
 from autograder.host.artifacts import Artifact
 from autograder.host.channel import MalformedAnswerError
+from autograder.host.kinds.counterexample import read_values
 from autograder.host.kinds.graph import GraphAnswer, read_graph
 from autograder.host.session import Session, another
 from autograder.protocol import GraphData, Json, Result
-from autograder.protocol.requests.answers import Ask, AskEach, AskOnGraph
+from autograder.protocol.requests.answers import Ask, AskEach, AskOnGraph, PackedValue
+from autograder.protocol.requests.loads import LoadTrial, RunTrial
 
 
 class ValueAnswer:
@@ -55,6 +59,15 @@ class ValueAnswer:
     def run(self, artifact: Artifact, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """Return what a rebuilt graph gives for these inputs, in a worker that never sees the student's code."""
         return tuple(GraphAnswer(self._session, self.clean).run(artifact, inputs).outputs)
+
+    def recount(self, text: str, function: str, question: Json) -> Any:
+        """Return what a function of the host's `text` gives for a question, in a worker that never sees the answer.
+
+        The function takes the question as JSON text and returns plain data.
+        """
+        self.clean.reload(LoadTrial(text), ())
+        reply, _ = self.clean.call(RunTrial(function, 0, False, PackedValue(json.dumps(question), ())), ())
+        return read_values(reply).value
 
     def ask_each(self, questions: Sequence[Json]) -> list[Json]:
         """Return the function's answer to each question; the function is called once for each, in this order."""

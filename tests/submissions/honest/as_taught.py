@@ -69,6 +69,7 @@ Gets full marks: each answer cell is that of the notebook with solutions, in the
 # %% solution 16_compile_task = 10
 # %% solution 16_counter_callback = 10
 # %% solution 16_port_trainer = 10
+# %% solution 17_baseline = 10
 # %% solution 17_optimise_step = 75
 # %% solution 17_review_fusion = 10
 # %% solution 17_work_log = 6

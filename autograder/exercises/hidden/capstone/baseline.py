@@ -1,0 +1,151 @@
+"""Hidden checks and controls of exercise 17.1."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from autograder.exercises.capstone import baseline as visible
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.host.channel import MalformedAnswerError
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.kinds.value import ValueAnswer
+from autograder.host.point_shares import share_among
+from course_lib.graph import cost, saved_for_backward
+from course_lib.models import TransformerConfig, TransformerLayer
+
+ANSWERS = Answers(__name__)
+SAYS = {
+    "C1": "It is the number of graphs after the first batch.",
+    "C2": "It is the number of graphs that the later batches add. Dynamo remembers earlier calls: reset it first.",
+    "C3": "It is the launches of one eager forward pass in training mode, on the first batch.",
+    "C4": "It is bytes moved over minimum bytes, of one eager forward pass in training mode on the first batch.",
+    "C5": "It is the total of saved_for_backward in training mode, on the first batch.",
+}
+RECOUNT = """
+import json, torch
+from torch._dynamo.testing import CompileCounter
+from course_lib.graph import cost, saved_for_backward
+from course_lib.models import TransformerConfig, TransformerLayer
+
+def recount(text):
+    asked = json.loads(text)
+    layer = TransformerLayer(TransformerConfig(**asked["config"])).train()
+    width = asked["config"]["hidden_size"]
+    given = [torch.zeros(batch, asked["sequence"], width) for batch in asked["batches"]]
+    eager = cost(layer, (given[0],))
+    saved = saved_for_backward(layer, (given[0],)).total_bytes
+    torch._dynamo.reset()
+    graphs = CompileCounter()
+    compiled = torch.compile(layer, backend=graphs)
+    after = []
+    for batch in given:
+        compiled(batch)
+        after.append(graphs.frame_count)
+    return [after[0], after[-1] - after[0], eager.launches, eager.bytes_moved / eager.minimum_bytes, saved]
+"""
+
+
+def known(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the counters of a question with batches of 2 or more, and wrong ones with their sentences.
+
+    C1 and C2 follow from Dynamo's rule: the first size is fixed, and the first change makes it dynamic. Whether the
+    installed Dynamo follows it is counted by `recounted`.
+    """
+    config, batches = asked["config"], asked["batches"]
+    layer = TransformerLayer(TransformerConfig(**config)).train()
+    given = (torch.zeros(batches[0], asked["sequence"], config["hidden_size"]),)
+    eager, saved = cost(layer, given), saved_for_backward(layer, given).total_bytes
+    whole = cost(lambda x: layer(x).square().mean().backward(), given)
+    quiet = cost(layer.eval(), given)
+    ratio = eager.bytes_moved / eager.minimum_bytes
+    changes = len(set(batches)) > 1
+    training = "Dropout does nothing in evaluation mode; count in training mode, `layer.train()`."
+    right = {"C1": 1, "C2": int(changes), "C3": eager.launches, "C4": ratio, "C5": saved}
+    wrong = {
+        "C2": [[right["C2"] + 1, "That is all graphs, the first as well. C2 is what the later batches add."]],
+        "C3": [
+            [whole.launches, "That is forward and backward. C3 is of the forward pass."],
+            [quiet.launches, training],
+        ],
+        "C4": [
+            [eager.bytes_moved, "That is bytes moved; divide them by minimum_bytes."],
+            [1 / ratio, "That is upside down: divide bytes moved by minimum bytes."],
+            [quiet.bytes_moved / quiet.minimum_bytes, training],
+        ],
+        "C5": [[saved_for_backward(layer, given).total_bytes, training]],
+    }
+    return {"right": right, "wrong": wrong, "says": SAYS}
+
+
+def recounted(answer: ValueAnswer, asked: Mapping[str, Any]) -> dict[str, float]:
+    """Return the counters as a worker counts them that never sees the student's code."""
+    found = answer.recount(RECOUNT, "recount", dict(asked))
+    if not isinstance(found, list) or len(found) != len(visible.COUNTERS):
+        raise MalformedAnswerError
+    return dict(zip(visible.COUNTERS, found, strict=True))
+
+
+def agrees_with_a_recount(answer: ValueAnswer, draw: Draw) -> None:
+    """Check all counters of a layer that gets a batch of one example, which Dynamo treats apart."""
+    asked = visible.question(draw, single=True)
+    found, right = visible.counters_of(answer, asked), recounted(answer, asked)
+
+    def require(name: str) -> None:
+        visible.require_counter(found, name, right[name], SAYS[name], asked)
+
+    share_among(visible.COUNTERS, require, noun="counters")
+
+
+def repeats(answer: ValueAnswer, draw: Draw) -> None:
+    """Check that a record comes out the same when another layer was counted in between."""
+    asked, other = visible.question(draw, single=True), visible.question(draw)
+    first = dict(visible.counters_of(answer, asked))
+    between, again = visible.counters_of(answer, other), visible.counters_of(answer, asked)
+    if not set(visible.COUNTERS) <= set(first) or first == between:
+        raise CheckFailedError("The counters are incomplete, or those of another layer are the same.")
+    if first != again:
+        changed = ", ".join(
+            f"{name} {first[name]!r:.20} and {again.get(name)!r:.20}"
+            for name in first
+            if first[name] != again.get(name)
+        )
+        raise CheckFailedError(
+            f"Counted twice, with another layer in between, the same layer has {changed}. Dynamo remembers what it "
+            "compiled: call torch._dynamo.reset() first, and use a CompileCounter of your own each time."
+        )
+
+
+STUBBORN = """
+def baseline(question):
+    facts = {"python": "3.11.2", "torch": "2.13.0", "processor": "a CPU", "system": "Linux", "cores": 2, "threads": 1}
+    return {"environment": facts, "counters": {"C1": 1, "C2": 1, "C3": 28, "C4": 4.5, "C5": 100000}}
+"""
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("all counters, as a clean worker counts them", "recount", 2.5, agrees_with_a_recount),
+        Check("the same again after another layer", "repeatability", 1.5, repeats),
+    ),
+    controls=(
+        ANSWERS.reference(10),
+        *ANSWERS.styles(10),
+        Control("numbers of another layer", STUBBORN, 5, below=True),
+        Control(
+            "nothing in the record", "def baseline(question):\n    return {'environment': {}, 'counters': {}}\n", 0
+        ),
+        ANSWERS.edited("no environment", 8.5, ("environment().to_json()", "{}")),
+        ANSWERS.edited("an environment as text", 8.5, ("environment().to_json()", "str(environment())")),
+        ANSWERS.edited("no reset", 10, ("torch._dynamo.reset()", "pass"), below=True),
+        ANSWERS.edited("bytes for C4", 8.6667, (" / forward.minimum_bytes", ""), below=True),
+        ANSWERS.edited("all graphs for C2", 8.5, ("numbers[-1] - numbers[0]", "numbers[-1]")),
+        ANSWERS.edited("in evaluation mode", 6, (".train()", ".eval()")),
+        ANSWERS.edited(
+            "the last batch is counted",
+            10,
+            ("forward = cost(layer, inputs[:1])", "forward = cost(layer, inputs[-1:])"),
+            below=True,
+        ),
+    ),
+)
