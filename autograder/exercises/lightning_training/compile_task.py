@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch.nn import functional as F
 
 from autograder.exercises.programs import lightning_runs
 from autograder.host.channel import MalformedAnswerError
@@ -23,10 +24,10 @@ TORCH_PARTS = tuple(kind for kind in lightning_runs.PARTS if kind != MODEL)
 
 def graphs(
     answer: AnalysisAnswer, draw: Draw, kind: str, train: Sequence[int], held_out: Sequence[int]
-) -> dict[str, int]:
-    """Return the graphs captured in training and in all, and the products in them."""
-    sizes = {"train": list(train), "held_out": list(held_out)}
-    report = answer.employ(lightning_runs, "compile_and_fit", kind=kind, seed=draw.integer(0, LARGEST_SEED), **sizes)
+) -> dict[str, Any]:
+    """Return the graphs captured in training and in all, the products in them, and the first losses."""
+    seed, factor, sizes = *drawn_run(draw), {"train": list(train), "held_out": list(held_out)}
+    report = answer.employ(lightning_runs, "compile_and_fit", kind=kind, seed=seed, factor=factor, **sizes)
     if not isinstance(report, dict):
         raise MalformedAnswerError
     if "class" in report:
@@ -35,10 +36,26 @@ def graphs(
         )
     if any(type(report.get(name)) is not int for name in ("training", "all", "products")):
         raise MalformedAnswerError
-    return report
+    if type(report.get("loss")) not in (int, float):
+        raise MalformedAnswerError
+    batch = lightning_runs.rows(seed, train[0])
+    return report | {"expected": float(F.mse_loss(outputs(kind, seed, batch, factor), batch))}
 
 
-def require_captured(found: dict[str, int], kind: str) -> None:
+def drawn_run(draw: Draw) -> tuple[int, float]:
+    """Return a seed for weights, and the factor that each captured graph multiplies its result with."""
+    return draw.integer(0, LARGEST_SEED), draw.integer(110, 150) / 100
+
+
+def outputs(kind: str, seed: int, hidden: torch.Tensor, factor: float) -> torch.Tensor:
+    """Return the outputs of a task of this kind with weights of this seed, computed in the host."""
+    with torch.no_grad():
+        for part in lightning_runs.parts_of(kind, seed).values():
+            hidden = part(hidden) * factor
+    return hidden
+
+
+def require_captured(found: dict[str, Any], kind: str) -> None:
     """Raise `CheckFailedError` unless all products of the task are in captured graphs."""
     if not found["training"]:
         raise CheckFailedError(
@@ -49,6 +66,11 @@ def require_captured(found: dict[str, int], kind: str) -> None:
         raise CheckFailedError(
             f"For a task that holds {kind}, {found['products']} products of matrices are in the graphs of training "
             f"and validation; expected {PRODUCTS[kind]}. A part was not captured: wrap its forward."
+        )
+    if not math.isclose(found["loss"], found["expected"], abs_tol=1e-4):
+        raise CheckFailedError(
+            f"For a task that holds {kind}, the first loss is {found['loss']:.5f}; the captured graphs give "
+            f"{found['expected']:.5f}. The backend changes what a graph returns: the compiled parts must be what runs."
         )
 
 
@@ -88,10 +110,9 @@ def recompiles(*, odd: bool) -> Callable[[AnalysisAnswer, Draw], None]:
     return run
 
 
-def exchange(answer: AnalysisAnswer, draw: Draw, kind: str) -> tuple[int, dict[str, Any]]:
-    """Return the seed of the saved weights, and what was found in each of the four combinations."""
-    seed = draw.integer(0, LARGEST_SEED)
-    report = answer.employ(lightning_runs, "exchange_checkpoints", kind=kind, seed=seed)
+def exchange(answer: AnalysisAnswer, kind: str, seed: int, factor: float) -> dict[str, Any]:
+    """Return what was found in each of the four combinations, by name."""
+    report = answer.employ(lightning_runs, "exchange_checkpoints", kind=kind, seed=seed, factor=factor)
     found = report.get("found") if isinstance(report, dict) else None
     if not isinstance(report, dict) or not isinstance(found, dict) or type(report.get("graphs")) is not int:
         raise MalformedAnswerError
@@ -99,7 +120,7 @@ def exchange(answer: AnalysisAnswer, draw: Draw, kind: str) -> tuple[int, dict[s
         raise CheckFailedError(
             "No graph was captured, so the checkpoints of a compiled task cannot be tried. Compile each part of it."
         )
-    return seed, found
+    return found
 
 
 def require_exchanged(found: dict[str, Any], combination: str, expected: torch.Tensor) -> None:
@@ -122,22 +143,18 @@ def require_exchanged(found: dict[str, Any], combination: str, expected: torch.T
         )
 
 
-def expected_outputs(kind: str, seed: int) -> torch.Tensor:
-    """Return the outputs of a task of this kind with weights of this seed, computed in the host."""
-    hidden = lightning_runs.rows(seed, 4)
-    with torch.no_grad():
-        for part in lightning_runs.parts_of(kind, seed).values():
-            hidden = part(hidden)
-    return hidden
-
-
 def exchanged(kind: str) -> Callable[[AnalysisAnswer, Draw], None]:
     """Return a check of the four combinations of saving and loading; each has an equal share of the points."""
 
     def run(answer: AnalysisAnswer, draw: Draw) -> None:
-        seed, found = exchange(answer, draw, kind)
-        expected = expected_outputs(kind, seed)
-        share_among(COMBINATIONS, lambda each: require_exchanged(found, each, expected))
+        seed, factor = drawn_run(draw)
+        found, rows = exchange(answer, kind, seed, factor), lightning_runs.rows(seed, 4)
+
+        def require(combination: str) -> None:
+            runs_graphs = combination.endswith("to compiled")
+            require_exchanged(found, combination, outputs(kind, seed, rows, factor if runs_graphs else 1.0))
+
+        share_among(COMBINATIONS, require)
 
     return run
 

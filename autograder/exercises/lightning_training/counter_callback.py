@@ -3,15 +3,17 @@
 import math
 from typing import Any
 
+from autograder.exercises.lightning_training.port_trainer import LARGEST_SEED
 from autograder.exercises.programs import lightning_runs
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer
 from autograder.host.kinds.differences import contrasted
-from autograder.host.kinds.reports import entries
+from autograder.host.kinds.reports import entries, numbers
 
 NAMES = ("C1", "C2", "C3", "C4", "C5")
+NEAR = 0.02  # a step moves a counter by about 1, another order of sums by less than 0.001
 NO_CALLS = "With on=True the counting function was never called, so nothing else can be tried."
 
 
@@ -23,33 +25,43 @@ class Counted:
     ) -> None:
         self.every = draw.integer(2, 4)
         steps = self.every * 3 + draw.integer(1, self.every - 1)
-        self.values = [{name: float(draw.integer(1, 10**6)) for name in NAMES} for _ in range(6)]
-        report = answer.employ(
-            lightning_runs,
-            "count_while_fitting",
-            every=self.every,
-            on=on,
-            values=[dict(each) for each in self.values],
-            steps=steps * accumulate,
-            accumulate=accumulate,
-            logs=logs,
+        run = {"seed": draw.integer(0, LARGEST_SEED), "steps": steps, "accumulate": accumulate}
+        report = entries(
+            answer.employ(lightning_runs, "count_while_fitting", every=self.every, on=on, logs=logs, **run)
         )
-        report = entries(report)
         if "class" in report:
             raise CheckFailedError(
                 f"counter_callbacks returned a {str(report['class'])[:40]}; return a list of lightning.Callback, which "
                 "is empty when off."
             )
         self.due = [self.every, 2 * self.every, 3 * self.every]
-        self.calls, self.hooks = _list(report, "calls"), _list(report, "hooks")
+        self.right = lightning_runs.counters_of_the_loop(**run)
+        self.evidence = [numbers(each, 2) for each in _list(report, "calls")]
+        self.calls, self.hooks = [step for step, _ in self.evidence], _list(report, "hooks")
         self.scalars, self.reads = entries(report.get("scalars")), report.get("reads", 0)
         if type(self.reads) is not int:
             raise MalformedAnswerError
 
     def require_called(self) -> None:
-        """Raise `CheckFailedError` if nothing was counted."""
+        """Raise `CheckFailedError` if nothing was counted, or not with the weights that the Trainer has then."""
         if not self.calls:
             raise CheckFailedError(NO_CALLS)
+        for step, found in self.evidence:
+            if not near(found, self.after(step)["C1"]):
+                raise CheckFailedError(
+                    f"At step {step:g} count saw other weights than those after this step. Call it with the task that "
+                    "the hook is given, while the Trainer trains."
+                )
+
+    def after(self, step: float) -> dict[str, float]:
+        """Return the counters after a step; those of no step are no numbers."""
+        known = step in range(len(self.right))
+        return self.right[int(step)] if known else dict.fromkeys(NAMES, math.nan)
+
+
+def near(found: float, expected: float) -> bool:
+    """Return whether two counters are equal but for the rounding of the training and of TensorBoard."""
+    return math.isclose(found, expected, rel_tol=1e-6, abs_tol=NEAR)
 
 
 def _list(report: dict[str, Any], name: str) -> list[Any]:
@@ -82,11 +94,12 @@ def _values(answer: AnalysisAnswer, draw: Draw) -> None:
         if not isinstance(points, list) or not points:
             known = ", ".join(sorted(map(str, counted.scalars)))[:80]
             raise CheckFailedError(f"TensorBoard has no scalar `counters/{name}`; it has {known or 'none'}.")
-        for (step, value), call, values in zip(points, counted.calls, counted.values, strict=False):
-            if step != call or not math.isclose(value, values[name], rel_tol=1e-6):
+        for (step, value), call in zip((numbers(point, 2) for point in points), counted.calls, strict=False):
+            right = counted.after(call)[name]
+            if step != call or not near(value, right):
                 raise CheckFailedError(
-                    f"`counters/{name}` has a point ({step}, {value:g}); count returned {values[name]:g} after step "
-                    f"{call}. Write each result at the step at which it was counted: step=trainer.global_step."
+                    f"`counters/{name}` has a point ({step:g}, {value:g}); count returned {right:g} after step "
+                    f"{call:g}. Write each result at the step at which it was counted: step=trainer.global_step."
                 )
         if len(points) != len(counted.calls):
             raise CheckFailedError(

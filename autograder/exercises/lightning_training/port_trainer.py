@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from autograder.exercises.programs import lightning_runs
+from autograder.exercises.programs.lightning_runs import Pairs
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -32,13 +33,15 @@ def loss_of(model: nn.Module, tokens: torch.Tensor, labels: torch.Tensor) -> tor
     return F.cross_entropy(model(tokens).flatten(0, 1), labels.flatten())
 
 
-def losses_of_the_loop(run: Mapping[str, Any]) -> list[float]:
-    """Return the losses of the trainer of notebook 01, one a step."""
+def losses_of_the_loop(run: Mapping[str, Any], at: int, factor: float) -> list[float]:
+    """Return the losses of the trainer of notebook 01, one a step, with weights scaled before step `at`."""
     losses = []
     with torch.random.fork_rng(devices=[]):
         model = model_of(run)
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
         for step, (tokens, labels) in enumerate(run["train"]):
+            if step == at:
+                lightning_runs.scale_weights(model, factor)
             torch.manual_seed(run["seed"] + step)
             loss = loss_of(model, tokens, labels)
             optimizer.zero_grad()
@@ -55,7 +58,9 @@ class Fitted:
     def __init__(self, answer: AnalysisAnswer, draw: Draw, dropout: float) -> None:
         seed = draw.integer(0, LARGEST_SEED)
         self.run = lightning_runs.run_of(seed, STEPS, dropout)
-        report = answer.employ(lightning_runs, "fit_port", seed=seed, steps=STEPS, dropout=dropout)
+        self.at, self.factor = draw.integer(4, STEPS - 4), draw.integer(110, 130) / 100
+        changed = {"at": self.at, "factor": self.factor}
+        report = answer.employ(lightning_runs, "fit_port", seed=seed, steps=STEPS, dropout=dropout, **changed)
         if not isinstance(report, dict):
             raise MalformedAnswerError
         if "classes" in report:
@@ -65,6 +70,14 @@ class Fitted:
             )
         self.losses = numbers(report.get("losses"))
         self.state, self.scalars = entries(report.get("state")), entries(report.get("scalars"))
+        self.before = entries(report.get("before"))
+
+    def loss_of(self, weights: Mapping[str, Any], batches: Pairs) -> list[float]:
+        """Return the losses of reported weights on batches, without dropout; raise if a weight is missing."""
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            model = model_of(self.run).eval()
+            model.load_state_dict({n: weight_of(weights, n, value) for n, value in model.state_dict().items()})
+            return [float(loss_of(model, *batch)) for batch in batches]
 
     def points(self, tag: str) -> tuple[list[float], list[float]]:
         """Return the steps and the values of a scalar; raise `CheckFailedError` if nothing was logged by this name."""
@@ -79,7 +92,19 @@ class Fitted:
         return [step for step, _ in pairs], [value for _, value in pairs]
 
 
-def require_equal_losses(found: Sequence[float], expected: Sequence[float], about: str) -> None:
+def weight_of(state: Mapping[str, Any], name: str, like: torch.Tensor) -> torch.Tensor:
+    """Return the weight of a reported state whose name ends in that of the model's."""
+    found = next((value for key, value in state.items() if key.endswith(name)), None)
+    try:
+        weights = torch.tensor(found, dtype=like.dtype)
+    except (TypeError, ValueError, RuntimeError):
+        weights = torch.empty(0)
+    if weights.shape != like.shape:
+        raise CheckFailedError(f"The trained task has no weights `{name}` of the model; keep the model as its part.")
+    return weights
+
+
+def require_equal_losses(found: Sequence[float], expected: Sequence[float], about: str, at: int) -> None:
     """Raise `CheckFailedError` unless the losses are equal step by step."""
     if len(found) != len(expected):
         raise CheckFailedError(
@@ -92,6 +117,7 @@ def require_equal_losses(found: Sequence[float], expected: Sequence[float], abou
         return
     why = {
         0: "Draw the weights after torch.manual_seed(run['seed']), and keep the order of the batches.",
+        at: "Before it the grader scaled the weights. Compute each loss in training_step, from the task's weights.",
         1: "The first loss is equal, so the weights are. Look at the optimiser, AdamW with lr=0.01, and at the seed.",
     }.get(step, "Earlier losses are equal. Look at the order of the batches, and at the seed of each step.")
     raise CheckFailedError(
@@ -104,7 +130,7 @@ def equal_losses(dropout: float, about: str) -> Callable[[AnalysisAnswer, Draw],
 
     def run(answer: AnalysisAnswer, draw: Draw) -> None:
         fitted = Fitted(answer, draw, dropout)
-        require_equal_losses(fitted.losses, losses_of_the_loop(fitted.run), about)
+        require_equal_losses(fitted.losses, losses_of_the_loop(fitted.run, fitted.at, fitted.factor), about, fitted.at)
 
     return run
 
@@ -122,6 +148,12 @@ def _logged(answer: AnalysisAnswer, draw: Draw) -> None:
             raise CheckFailedError(
                 f"`loss/train` at step {step} is {value:.5f}; training_step returned {loss:.5f}. Log what you return."
             )
+    losses = fitted.loss_of(fitted.before, fitted.run["train"])
+    if not any(math.isclose(values[fitted.at], loss, abs_tol=10 * NEAR_NATS) for loss in losses):
+        raise CheckFailedError(
+            f"`loss/train` at step {fitted.at} is {values[fitted.at]:.5f}, which the weights before this step lose on "
+            "no batch. Compute the loss from the weights of the task and the batch."
+        )
 
 
 EXERCISE = Exercise(

@@ -14,11 +14,12 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 from torch.utils.data import DataLoader
 
 IGNORED = -100
 LETTERS = 20
+RATE = 0.01
 WIDTH = 5  # no size of a batch, since Dynamo takes equal sizes for one
 Pairs = list[tuple[torch.Tensor, torch.Tensor]]
 
@@ -91,14 +92,34 @@ def _loader(items: Sequence[Any]) -> DataLoader[Any]:
     return DataLoader(items, batch_size=None)  # type: ignore[arg-type]  # a list will do
 
 
-def fit_port(port: Callable[..., Any], seed: int, steps: int, dropout: float) -> dict[str, Any]:
-    """Train what `port` returns, and report its classes, the losses, the scalars in its folder and the weights."""
+def scale_weights(module: nn.Module, factor: float) -> None:
+    """Multiply all parameters by a number, in place."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.mul_(factor)
+
+
+def _weights(module: nn.Module) -> dict[str, Any]:
+    return {name: value.tolist() for name, value in module.state_dict().items()}
+
+
+def fit_port(port: Callable[..., Any], seed: int, steps: int, dropout: float, at: int, factor: float) -> dict[str, Any]:
+    """Train what `port` returns, and report its classes, the losses, the scalars in its folder and the weights.
+
+    Before step `at` the weights are multiplied by `factor` and reported: the losses after it cannot be known before.
+    """
     import lightning
     from lightning.pytorch.loggers import TensorBoardLogger
 
     losses: list[float] = []
+    before: dict[str, Any] = {}
 
     class Losses(lightning.Callback):
+        def on_train_batch_start(self, trainer: Any, task: Any, batch: Any, batch_idx: int) -> None:
+            if len(losses) == at:
+                scale_weights(task, factor)
+                before.update(_weights(task))
+
         def on_train_batch_end(self, trainer: Any, task: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
             losses.append(float(outputs["loss"]))
 
@@ -112,8 +133,7 @@ def fit_port(port: Callable[..., Any], seed: int, steps: int, dropout: float) ->
         clip = 1.0 if task.automatic_optimization else None  # a task with its own loop clips by itself
         _trainer(logger=logger if kept else False, callbacks=[Losses()], gradient_clip_val=clip).fit(task, data)
         scalars = _read(logger) if kept else {}
-    state = {name: value.tolist() for name, value in task.state_dict().items()}
-    return {"losses": losses, "scalars": scalars, "state": state}
+    return {"losses": losses, "scalars": scalars, "state": _weights(task), "before": before}
 
 
 class Model(nn.Module):
@@ -175,36 +195,48 @@ def _task(kind: str, seed: int) -> Any:
             self.log("loss/held_out", F.mse_loss(self.through_parts(batch), batch), batch_size=len(batch))
 
         def configure_optimizers(self) -> Any:
-            return torch.optim.SGD(self.parameters(), lr=0.01)
+            return torch.optim.SGD(self.parameters(), lr=RATE)
 
     return Task()
 
 
-class _Backend:
-    """A backend that runs a graph as it is, and counts graphs and their products."""
+def _backend(factor: float) -> tuple[Callable[..., Any], dict[str, int]]:
+    """Return a backend, and what it counts: graphs that Dynamo captured, and their products of matrices.
 
-    def __init__(self) -> None:
-        self.graphs = self.products = 0
+    Each result of a graph is multiplied by `factor`, so that the numbers of a task show whether its graphs run.
+    """
+    counts = {"graphs": 0, "products": 0}
 
-    def __call__(self, graph_module: Any, inputs: Any) -> Any:
-        called = [node.target for node in graph_module.graph.nodes if node.op == "call_function"]
-        self.graphs += 1
-        self.products += called.count(F.linear)
-        return graph_module.forward
+    def backend(graph_module: Any, inputs: Any) -> Any:
+        run = graph_module.forward
+        if torch._guards.CompileContext.try_get() is not None:  # set while Dynamo compiles
+            called = [node.target for node in graph_module.graph.nodes if node.op == "call_function"]
+            counts["graphs"] += 1
+            counts["products"] += called.count(F.linear)
+        return lambda *args: tuple(r * factor if isinstance(r, torch.Tensor) else r for r in run(*args))
+
+    return backend, counts
 
 
 def compile_and_fit(
-    answer: Callable[..., Any], kind: str, seed: int, train: Sequence[int], held_out: Sequence[int]
+    answer: Callable[..., Any], kind: str, seed: int, factor: float, train: Sequence[int], held_out: Sequence[int]
 ) -> Any:
-    """Compile a task by the answer, train and validate on batches of these sizes, and count the captured graphs."""
+    """Compile a task by the answer, train and validate on batches of these sizes, and count the captured graphs.
+
+    Report the first loss too, which shows `factor`.
+    """
     import lightning
 
     torch._dynamo.reset()
-    backend, after_training = _Backend(), []
+    after_training, losses = [], []
+    backend, counts = _backend(factor)
 
     class Look(lightning.Callback):
+        def on_train_batch_end(self, trainer: Any, task: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+            losses.append(float(outputs["loss"]))
+
         def on_validation_start(self, trainer: Any, task: Any) -> None:
-            after_training.append(backend.graphs)
+            after_training.append(counts["graphs"])
 
     with _quiet():
         task = answer(_task(kind, seed), backend)
@@ -214,16 +246,17 @@ def compile_and_fit(
         trainer.fit(
             task, *(_loader([rows(seed + i, size) for i, size in enumerate(each)]) for each in (train, held_out))
         )
-    return {"training": after_training[0], "all": backend.graphs, "products": backend.products}
+    return {"training": after_training[0], "all": counts["graphs"], "products": counts["products"], "loss": losses[0]}
 
 
-def exchange_checkpoints(answer: Callable[..., Any], kind: str, seed: int) -> Any:
+def exchange_checkpoints(answer: Callable[..., Any], kind: str, seed: int, factor: float) -> Any:
     """Save and load state dicts of eager and compiled tasks in all four combinations.
 
     Report for each the error, or the output of the loading task for `rows(seed, 4)`, and the graphs that were captured.
     """
     torch._dynamo.reset()
-    backend, found = _Backend(), {}
+    found: dict[str, Any] = {}
+    backend, counts = _backend(factor)
 
     def made(compiled: bool, weights: int) -> Any:
         task = _task(kind, weights)
@@ -243,63 +276,85 @@ def exchange_checkpoints(answer: Callable[..., Any], kind: str, seed: int) -> An
                         found[name] = str(error)[:300]
                         continue
                     found[name] = target.eval().through_parts(rows(seed, 4)).tolist()
-    return {"found": found, "graphs": backend.graphs}
+    return {"found": found, "graphs": counts["graphs"]}
 
 
-class _Reads(TorchDispatchMode):
-    """Count the numbers that Python reads from tensors."""
+def counters(part: nn.Module) -> dict[str, float]:
+    """Return five numbers that depend on all weights of a part: sums with other factors for each weight."""
+    weights = torch.cat([parameter.detach().flatten() for parameter in part.parameters()]).double()
+    places = torch.arange(len(weights), dtype=torch.float64)
+    return {f"C{number}": float((weights * torch.cos(number * places)).sum() * 1000) for number in range(1, 6)}
+
+
+def counters_of_the_loop(seed: int, steps: int, accumulate: int) -> list[dict[str, float]]:
+    """Return the counters before and after each step of a plain loop, which trains as `count_while_fitting` does."""
+    part = parts_of("a model", seed)["model"]
+    found = [counters(part)]
+    optimizer = torch.optim.SGD(part.parameters(), lr=RATE)
+    for number in range(steps * accumulate):
+        batch = rows(seed + number, 2)
+        (F.mse_loss(part(batch), batch) / accumulate).backward()
+        if not (number + 1) % accumulate:
+            optimizer.step()
+            optimizer.zero_grad()
+            found.append(counters(part))
+    return found
+
+
+READS = {"item", "tolist", "numpy", "cpu", "equal", "nonzero"}
+READS |= {f"__{name}__" for name in ("bool", "float", "int", "index", "complex", "array", "contains")}
+
+
+class _Reads(TorchFunctionMode):
+    """Count the calls by which Python gets numbers from tensors, but for those within `count`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.count = 0
+        self.found, self.paused = 0, False
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.count += func is torch.ops.aten._local_scalar_dense.default
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.found += getattr(func, "__name__", "") in READS and not self.paused
         return func(*args, **(kwargs or {}))
 
 
-HOOKS = {f"on_{when}_{end}" for when in ("train", "fit", "train_epoch", "train_batch") for end in ("start", "end")} | {
-    "on_before_zero_grad",
-    "on_after_backward",
-    "on_before_backward",
-    "on_before_optimizer_step",
-}
-"""Hooks of a callback that Lightning calls while it trains."""
+def _hooks(callbacks: Sequence[Any]) -> list[str]:
+    """Return the names of hooks that Lightning calls and that are not those of `Callback`, which do nothing."""
+    import lightning
+
+    idle = {name: hook for name, hook in vars(lightning.Callback).items() if name.startswith(("on_", "setup", "teard"))}
+    return sorted({n for each in callbacks for n in idle if getattr(getattr(each, n), "__func__", None) is not idle[n]})
 
 
 def count_while_fitting(
-    answer: Callable[..., Any],
-    every: int,
-    on: bool,
-    values: Sequence[Mapping[str, float]],
-    steps: int,
-    accumulate: int,
-    logs: bool,
+    answer: Callable[..., Any], seed: int, every: int, on: bool, steps: int, accumulate: int, logs: bool
 ) -> Any:
     """Train with the answer's callbacks, and report the calls of the counting function, scalars, hooks and reads."""
     import lightning
     from lightning.pytorch.loggers import TensorBoardLogger
 
-    calls: list[int] = []
+    calls: list[list[float]] = []
     with _quiet(), tempfile.TemporaryDirectory() as folder:
-        task = _task("a model", 1)
+        task, reads = _task("a model", seed), [_Reads(), _Reads()]
 
         def count(counted: Any, batch: Any) -> dict[str, float]:
-            calls.append(counted.trainer.global_step)
-            right = counted is task and torch.equal(batch, rows(calls[-1] * accumulate - 1, 2))
-            return dict(values[(len(calls) - 1) % len(values)]) if right else {}
+            reads[1].paused = True
+            step, found = counted.trainer.global_step, counters(counted.model)
+            calls.append([step, found["C1"]])
+            right = counted is task and torch.equal(batch, rows(seed + step * accumulate - 1, 2))
+            reads[1].paused = False
+            return found if right else {}
 
         callbacks = answer(count, every, on)
         if not isinstance(callbacks, list) or not all(isinstance(c, lightning.Callback) for c in callbacks):
             return {"class": type(callbacks).__name__}
-        usual = vars(lightning.Callback)
-        hooks = sorted({name for c in callbacks for name in usual if getattr(type(c), name) is not usual[name]} & HOOKS)
-        reads: list[int] = []
-        for used in ([], callbacks):
-            logger = TensorBoardLogger(folder, version=len(reads)) if logs else False
+        hooks = _hooks(callbacks)
+        for version, used in enumerate(([], callbacks)):
+            logger = TensorBoardLogger(folder, version=version) if logs else False
             trainer = _trainer(logger=logger, callbacks=list(used), accumulate_grad_batches=accumulate)
-            with _Reads() as seen:
-                trainer.fit(task if used else _task("a model", 1), _loader([rows(i, 2) for i in range(steps)]))
-            reads.append(seen.count)
+            with reads[version]:
+                trainer.fit(
+                    task if version else _task("a model", seed),
+                    _loader([rows(seed + i, 2) for i in range(steps * accumulate)]),
+                )
         scalars = _read(logger) if logger else {}
-    return {"calls": calls, "scalars": scalars, "hooks": hooks, "reads": reads[1] - reads[0]}
+    return {"calls": calls, "scalars": scalars, "hooks": hooks, "reads": reads[1].found - reads[0].found}

@@ -1,5 +1,7 @@
 """What people likely think of Lightning is named, and the runs that the exercises ask for see what they should."""
 
+from itertools import pairwise
+
 import lightning
 import pytest
 import torch
@@ -79,7 +81,7 @@ def test_logging_in_a_compiled_step_breaks_the_graph_or_fails():
 
 def test_a_callback_that_is_off_may_stand_in_the_list_if_it_has_no_hook():
     report = lightning_runs.count_while_fitting(
-        lambda count, every, on: [lightning.Callback()], every=2, on=False, values=[], steps=4, accumulate=1, logs=True
+        lambda count, every, on: [lightning.Callback()], seed=3, every=2, on=False, steps=4, accumulate=1, logs=True
     )
     assert (report["calls"], report["hooks"], report["reads"]) == ([], [], 0)
 
@@ -88,3 +90,41 @@ def test_the_plain_loop_is_no_port():
     answer = "def port(run):\n    return [0.0] * 20\n"
     record = judged("16_port_trainer", answer, hidden=False)
     assert (record.points, "expected a LightningModule" in str(record)) == (0, True)
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_the_counters_of_the_plain_loop_are_those_that_lightning_trains(accumulate):
+    found = []
+
+    class Keeps(lightning.Callback):
+        def on_train_batch_end(self, trainer, task, outputs, batch, batch_idx):
+            found.append((trainer.global_step, lightning_runs.counters(task.model)["C1"]))
+
+    run = {"seed": 5, "steps": 4, "accumulate": accumulate}
+    lightning_runs.count_while_fitting(lambda *_: [Keeps()], every=2, on=True, logs=False, **run)
+    expected = [each["C1"] for each in lightning_runs.counters_of_the_loop(**run)]
+    assert len(found) == 4 * accumulate
+    assert all(abs(value - expected[step]) < 1e-3 for step, value in found)
+    assert min(abs(a - b) for a, b in pairwise(expected)) > 0.05
+
+
+def test_a_function_of_the_instance_is_a_hook():
+    silent, speaks = lightning.Callback(), lightning.pytorch.callbacks.LambdaCallback(on_train_start=print)
+    assert (lightning_runs._hooks([silent]), lightning_runs._hooks([speaks])) == ([], ["on_train_start"])
+
+
+def test_reads_without_an_operator_count():
+    reads = lightning_runs._Reads()
+    with reads:
+        torch.ones(1).tolist(), torch.ones(1).numpy(), torch.ones(1).item(), float(torch.ones(1))
+    assert reads.found == 4
+
+
+def test_a_graph_counts_only_where_dynamo_made_it():
+    backend, counts = lightning_runs._backend(2.0)
+    module = torch.fx.symbolic_trace(nn.Linear(2, 2))
+    backend(module, [])
+    assert counts["graphs"] == 0
+    torch._dynamo.reset()
+    result = torch.compile(lambda x: x + 1, backend=backend)(torch.ones(2))
+    assert (counts["graphs"], result.tolist()) == (1, [4.0, 4.0])

@@ -31,6 +31,19 @@ HIDDEN = HiddenPart(
             f"setattr(part, 'forward', torch.compile(part.forward, {OPTIONS}, fullgraph=True))",
             10,
         ),
+        _style(
+            "sizes marked",
+            f"{EACH}compiled = torch.compile(part.forward, backend=backend)\n        "
+            "part.forward = lambda x, compiled=compiled: (torch._dynamo.mark_dynamic(x, 0), compiled(x))[1]",
+            10,
+        ),
+        _style(
+            "in place where it captures",
+            f"{EACH}if type(part).__module__.startswith('torch.nn'):\n            "
+            f"part.forward = torch.compile({OPTIONS})(part.forward)\n        else:\n            "
+            f"part.compile({OPTIONS})",
+            10,
+        ),
         _style("compile in place", f"{START}for part in task.children():\n        part.compile({OPTIONS})", 8),
         _style("every module in place", f"{START}for part in task.modules():\n        part.compile({OPTIONS})", 8),
         _style("the task in place", f"{START}task.compile({OPTIONS})", 0),

@@ -64,6 +64,9 @@ HIDDEN = HiddenPart(
         ANSWERS.edited(
             "no logger, no step", 10, (LIMIT, "if not trainer.loggers or step % every != 0 or step <= self.seen:")
         ),
+        ANSWERS.edited(
+            "asks the task", 10, (STEP, "step = task.global_step\n"), (WRITE, WRITE.replace("trainer", "task"))
+        ),
         Control("nothing", "def counter_callbacks(count, every, on):\n    return []\n", 0),
         ANSWERS.edited("always on", 8.5, (END, "return [Counters()]")),
         ANSWERS.edited(

@@ -31,7 +31,7 @@ import torch._dynamo  # here, so that not every child imports it at its first ca
 from torch import fx, nn
 from torch.nn import functional as F
 
-from tests.autograder.host.hostile import naive_kernels, naive_models, naive_replays, naive_values
+from tests.autograder.host.hostile import naive_kernels, naive_lightning, naive_models, naive_replays, naive_values
 from tests.autograder.host.hostile.catalogue import text_of
 from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found by name
     asked_again,
@@ -67,6 +67,14 @@ from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
     underscored,
 )
 from tests.autograder.host.hostile.naive_kernels import interpreted  # noqa: F401 - found by name
+from tests.autograder.host.hostile.naive_lightning import (  # noqa: F401 - found by name
+    backend,
+    called,
+    hooks,
+    logged,
+    reads,
+    training,
+)
 from tests.autograder.host.hostile.naive_models import (  # noqa: F401
     evaluated,
     folded_once,
@@ -112,9 +120,11 @@ from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 from tests.autograder.host.hostile.naive_values import differentiated, exemplary, exposed, simulated, softsigned  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
+NAMESPACE |= naive_lightning.NAMESPACE
 # by the folder's name
 ENTRY = {
     **naive_kernels.ENTRY,
+    **naive_lightning.ENTRY,
     **naive_models.ENTRY,
     **naive_replays.ENTRY,
     **naive_values.ENTRY,
