@@ -244,6 +244,7 @@ import warnings
 from collections import Counter
 from contextlib import redirect_stderr
 from importlib.util import find_spec
+from textwrap import fill
 import torch
 from torch import fx, nn
 from torch._dynamo.exc import UserError
