@@ -239,10 +239,12 @@ import copy
 import io
 import logging
 import math
+import tempfile
 import warnings
 from collections import Counter
 from contextlib import redirect_stderr
 from importlib.util import find_spec
+from textwrap import fill
 import torch
 from torch import fx, nn
 from torch._dynamo.exc import UserError
@@ -251,6 +253,7 @@ from torch.nn import functional as F
 from course_lib.fusion import fuse
 from course_lib.graph import cost, draw
 from course_lib.graph.diff import diff, draw_diff
+from course_lib.graph.viewers import model_explorer_layers, open_in_netron
 from course_lib.kernels import bias_gelu
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.predictions import predict, predictions, reveal

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.host.artifacts import Artifact
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -13,11 +14,14 @@ from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, CapturedAnswer, captures
 from autograder.host.kinds.misconceptions import Misconception
 from autograder.host.point_shares import share_among
+from autograder.host.session import AnswerFailedError
 
 WIDTH, POSITIONS = 8, 128
 LARGEST = (64, POSITIONS)
 LEAST = (1, 2)
 OPEN = ("batch", "length")
+EXAMPLE = (3, 10)
+ELSEWHERE = ((2, 4), (5, 14))
 Sizes = tuple[int, int]
 
 
@@ -70,7 +74,7 @@ def drawn(name: str, draw: Draw, sizes: Sizes, dtype: torch.dtype) -> tuple[Tens
 
 
 def at_sizes(
-    name: str, sizes: Sequence[Sizes], *, example: Sizes = (3, 10), dtype: torch.dtype = torch.float32
+    name: str, sizes: Sequence[Sizes], *, example: Sizes = EXAMPLE, dtype: torch.dtype = torch.float32
 ) -> Captured:
     """Return the capture of one program from an example, and cases of other sizes."""
 
@@ -90,7 +94,7 @@ def at_sizes(
 
 def sizes_of(answer: CapturedAnswer, draw: Draw, name: str) -> list[Any]:
     """Return batch and length of each input that has them, as the exported program declares them."""
-    example = drawn(name, draw, (3, 10), torch.float32)
+    example = drawn(name, draw, EXAMPLE, torch.float32)
     found = answer.sizes(example, member=name)
     if not isinstance(found, list) or len(found) != len(example):
         raise MalformedAnswerError
@@ -109,6 +113,21 @@ def opens(answer: CapturedAnswer, draw: Draw, name: str) -> None:
                     f"`{name}`: dimension {dim} of input {number}, the {meaning}, is fixed at {size}. A named Dim in "
                     "dynamic_shapes raises where the program fixes it, and the message says so."
                 )
+    artifact = answer.capture(drawn(name, draw, EXAMPLE, torch.float32), member=name, how="export")
+    for batch, length in ELSEWHERE:
+        _require_run(answer, artifact, name, drawn(name, draw, (batch, length), torch.float32))
+
+
+def _require_run(answer: CapturedAnswer, artifact: Artifact, name: str, inputs: Sequence[Tensor]) -> None:
+    """Raise `CheckFailedError` unless the graph runs for inputs of this size, and its result has their batch."""
+    batch, length = inputs[0].shape[:2]
+    told = f"`{name}` declares open sizes, and for batch {batch} and length {length}"
+    try:
+        (output, *_) = answer.run(artifact, inputs).outputs or (None,)
+    except AnswerFailedError as error:
+        raise CheckFailedError(f"{told} its graph does not run: {error.message[:300]}") from None
+    if output is None or output.dim() != (2 if name == "pooled" else 3) or len(output) != batch:
+        raise CheckFailedError(f"{told} its graph does not return {batch} results.")
 
 
 def ranges(answer: CapturedAnswer, draw: Draw, name: str) -> None:

@@ -168,6 +168,8 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(8),
         *ANSWERS.styles(8),
+        ANSWERS.file("the library's diff", 0),
+        ANSWERS.file("pairs by the library", 0),
         ANSWERS.edited(
             "names sorted",
             8,

@@ -30,6 +30,7 @@ HIDDEN = HiddenPart(
         ANSWERS.reference(12),
         *ANSWERS.styles(12),
         ANSWERS.file("as they were", 0),
+        ANSWERS.file("sizes declared and not open", 0),
         ANSWERS.edited("the length as an int", 6.133333, ("table[:x.shape[1]]", "table[:int(x.shape[1])]")),
         ANSWERS.edited("a fixed batch", 7.133333, ("kept = mask.unsqueeze(-1)", "kept = mask.view(3, -1, 1)")),
         ANSWERS.edited("no ranges", 9.2, (BATCH, "Dim.DYNAMIC"), (LENGTH, "Dim.DYNAMIC")),
