@@ -92,3 +92,15 @@ def test_without_lightning_one_sentence_says_what_to_do(config, text, monkeypatc
 
     with pytest.raises(TrainingError, match="which is not installed; install it, or use `train`"):
         lightning_modules(config, text)
+
+
+def test_the_task_is_exported_to_onnx_and_computes_the_same_in_onnx_runtime(task, tmp_path):
+    import onnxruntime  # here, because it starts threads
+
+    task.to_onnx(tmp_path / "task.onnx", dynamo=True, verbose=False)
+    session = onnxruntime.InferenceSession(tmp_path / "task.onnx")
+    example = task.example_input_array
+    given = {each.name: tensor.numpy() for each, tensor in zip(session.get_inputs(), example, strict=True)}
+    (found,) = session.run(None, given)
+    torch.testing.assert_close(torch.from_numpy(found), task(*example), atol=1e-4, rtol=0)
+    assert list(given) == ["tokens", "mask"]
