@@ -148,4 +148,5 @@ HIDDEN = HiddenPart(
             below=True,
         ),
     ),
+    right_here={"wrong in the first entry only": "it changes the processor's name, and any name is a right one"},
 )
