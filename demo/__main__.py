@@ -3,6 +3,7 @@
     python -m demo                                the small class kept in tests/submissions, through all notebooks
     python -m demo --device cpu --measured        the same, with points for the speed that is measured on this CPU
     python -m demo afternoon [--students 60]      a made-up class, through one notebook and every step of the guide
+    python -m demo capstone                       twenty made-up hand-ins of notebook 17, and points of a person
 
 Exit status: 0 every mark and every page of feedback is as stated · 1 something differs · 4 something of ours failed.
 """
@@ -29,6 +30,7 @@ from autograder.host.records import SubmissionRecord
 from autograder.host.report.wording import SPEED_WORDS, speed_headline
 from autograder.host.sandbox import Sandbox
 from demo.afternoon import run_afternoon
+from demo.capstone import run_capstone
 from demo.class_file import Member, read_class
 from demo.hand_in import hand_in, hand_over
 from demo.outcome import differences, feedback_back
@@ -56,13 +58,17 @@ def _parser() -> argparse.ArgumentParser:
     add_sandbox(parser)
     parser.set_defaults(run=_demo)
     made_up = "A made-up class of any size, through one notebook and every step of the guide for instructors."
-    commands = parser.add_subparsers(title="another class", metavar="afternoon")
+    commands = parser.add_subparsers(title="another class", metavar="afternoon|capstone")
     afternoon = commands.add_parser("afternoon", help="a made-up class of any size", description=made_up)
     afternoon.add_argument("--students", type=int, default=60)
     afternoon.add_argument("--assignment", default="00_start_here")
     afternoon.add_argument("--work", type=Path, default=ROOT / "work" / "afternoon", help="folder for all that is made")
     afternoon.add_argument("--answers", type=Path, default=SUBMISSIONS, metavar="FOLDER")
     afternoon.set_defaults(run=_afternoon)
+    about = "Twenty made-up hand-ins of the capstone, with the points that a person gives for the work logs."
+    capstone = commands.add_parser("capstone", help="twenty hand-ins of notebook 17", description=about)
+    capstone.add_argument("--work", type=Path, default=ROOT / "work" / "capstone", help="folder for all that is made")
+    capstone.set_defaults(run=_capstone)
     return parser
 
 
@@ -86,6 +92,15 @@ def _afternoon(options: argparse.Namespace) -> int:
     print(f"report    {done.graded.page}\nmarks     {done.graded.csv}")
     print(f"{len(done.graded.records)} of {size} students handed in, {done.pages} fetched feedback")
     print(f"{done.seconds:.0f} s: {told}")
+    return DIFFERENT if done.differences else DONE
+
+
+def _capstone(options: argparse.Namespace) -> int:
+    done = run_capstone(options.work.resolve(), sandbox=open_chosen(options))
+    print(f"\n{done.graded.text}")
+    told = _verdict(done.differences)
+    print(f"report    {done.graded.page}\nmarks     {done.graded.csv}")
+    print(f"{len(done.graded.records)} submissions in {done.seconds:.0f} s: {told}")
     return DIFFERENT if done.differences else DONE
 
 

@@ -101,7 +101,8 @@ def _link_to_gradebook(notebook: Path) -> None:
 
 
 def _delete_check(content: dict[str, Any]) -> None:
-    content["cells"] = [c for c in content["cells"] if not c["metadata"].get("nbgrader", {}).get("grade")]
+    checks = _check_cells(content)
+    content["cells"] = [c for c in content["cells"] if c not in checks]
 
 
 def _points_400(content: dict[str, Any]) -> None:
@@ -137,7 +138,9 @@ def _outputs_of_60_mb(content: dict[str, Any]) -> None:
 
 
 def _check_cells(content: dict[str, Any]) -> list[dict[str, Any]]:
-    return [c for c in content["cells"] if c["metadata"].get("nbgrader", {}).get("grade")]
+    """Return the cells of checks; an answer that a person reads carries points as well, and is none."""
+    flags = [(cell, cell["metadata"].get("nbgrader", {})) for cell in content["cells"]]
+    return [cell for cell, found in flags if found.get("grade") and not found.get("solution")]
 
 
 def _by_name(*kinds: Callable[[Any], None]) -> dict[str, Callable[[Any], None]]:

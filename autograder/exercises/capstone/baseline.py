@@ -13,6 +13,7 @@ from autograder.host.point_shares import share_among
 
 COUNTERS = ("C1", "C2", "C3", "C4", "C5")
 GRAPHS, COSTS = COUNTERS[:2], COUNTERS[2:]
+LARGEST = 1e15  # of a counter that is compared
 EXACT = 1e-9  # relative, of a ratio of two whole numbers
 VERSION = re.compile(r"\d+\.\d+\S*")
 ENVIRONMENT = {
@@ -67,7 +68,8 @@ def require_counter(found: Mapping[str, Any], name: str, right: float, says: str
     """Require one counter to be the host's; the message ends with `says`."""
     value: Any = found.get(name)
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or abs(value - right) > EXACT * max(1.0, abs(right)):
+    # larger numbers cannot be subtracted, and NaN would pass a comparison the other way round
+    if not number or not abs(value) <= LARGEST or not abs(value - right) <= EXACT * max(1.0, abs(right)):
         raise CheckFailedError(
             f"For batches {asked['batches']} of {asked['sequence']} tokens of width {asked['config']['hidden_size']}, "
             f"{name} is {contrasted(value, right)}. {says}".rstrip()

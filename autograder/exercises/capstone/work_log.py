@@ -46,7 +46,7 @@ def _require_texts(items: Sequence[Mapping[str, Any]], key: str, parts: Sequence
     for number, item in enumerate(items):
         for part in parts:
             where, text = f"{key}[{number}][{part!r}]", item.get(part)
-            if not isinstance(text, str) or len(text.split()) < LEAST_WORDS or len(text) > MOST_CHARACTERS:
+            if not isinstance(text, str) or len(text) > MOST_CHARACTERS or len(text.split()) < LEAST_WORDS:
                 raise CheckFailedError(
                     f"{where} is {shortened(text, 80)}; expected a text of at least {LEAST_WORDS} words and at most "
                     f"{MOST_CHARACTERS:,} characters."

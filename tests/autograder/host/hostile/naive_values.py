@@ -30,6 +30,7 @@ ENTRY = {
     "10_partition_without_cycles": "visit",
     "12_block_end_operator": "add_norm_operator",
     "13_predict_backend": "predict_backend",
+    "17_baseline": "baseline",
 }
 
 
@@ -168,7 +169,15 @@ def _kernels(answer):
     return (answer(call), answer({**call, "dropout": 0.1})) == ("flash", "math")
 
 
+def _baseline(answer):
+    config = {"hidden_size": 128, "max_positions": 64}
+    found = answer({"config": config, "sequence": 64, "batches": [2, 2, 3, 4]})
+    right = {"C1": 1, "C2": 1, "C3": 28, "C4": 6_300_160 / 924_160, "C5": 1_509_376}
+    return set(found["environment"]) >= {"python", "torch"} and found["counters"] == right
+
+
 EXAMPLES = {
+    "baseline": _baseline,
     "describe": _described,
     "divide": _divided,
     "input_that_shows": _lies,
