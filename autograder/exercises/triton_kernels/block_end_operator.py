@@ -41,7 +41,7 @@ MISTAKES = tuple(Misconception(_wrong_sum(found), says) for found, says in WRONG
 
 
 def _unmasked(gradients: Gradients, cotangents: Tensors, _: Case) -> Tensors:
-    _, _, by_residual, *others = gradients(cotangents)
+    by_residual, *others = gradients(cotangents)[2:]
     return by_residual, by_residual.sum(0), by_residual, *others
 
 
