@@ -81,6 +81,14 @@ def _without_root(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps
     return grad_h + g - g.mean(-1, keepdim=True) - normed * (g * normed).mean(-1, keepdim=True)
 
 
+def _padded(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps: float) -> Tensor:
+    columns, mean = h.shape[-1], h.mean(-1, keepdim=True)
+    padding = (1 << max(0, columns - 1).bit_length()) - columns
+    rstd = torch.rsqrt(h.var(-1, keepdim=True, correction=0) + padding * mean**2 / columns + eps)
+    g, normed = grad_y * weight, (h - mean) * rstd
+    return grad_h + (g - g.mean(-1, keepdim=True) - normed * (g * normed).mean(-1, keepdim=True)) * rstd
+
+
 def _by_eager(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps: float) -> Tensor:
     return gradients(grad_h, grad_y, h, weight, 0.0, 0, eps)[1]
 
@@ -123,6 +131,11 @@ WRONG_ROWS: Sequence[tuple[OfRows, str]] = (
     (_constants, "Mean and variance were taken as constants; they depend on every element of the row: two terms."),
     (_fixed_variance, "The variance was taken as a constant: normalised * mean of g * normalised is missing."),
     (_fixed_mean, "The mean was taken as a constant: it takes the mean of g away from g."),
+    (
+        _padded,
+        "Lanes beyond the row count in the variance: after the mean is subtracted they hold -mean. Set them to 0 with "
+        "tl.where(inside, ..., 0.0).",
+    ),
     (_without_root, "rstd is missing: y is multiplied by it, and so is its gradient."),
     (
         lambda gh, gy, h, w, eps: _by_eager(gh, gy, h, torch.ones_like(w), eps),

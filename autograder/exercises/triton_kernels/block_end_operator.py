@@ -4,12 +4,21 @@ The checks call the operator through the dispatcher, by its name, so a plain fun
 Triton that could run on its tensors: it judges the formula in PyTorch, the derivative, and the form of the outputs.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+import torch
 from torch import Tensor
 
 from autograder.exercises.triton_kernels.block_end_forward import NAMES, WRONG_SUMS, block_end, inputs, normalised
-from autograder.host.checks.function_checks import Run, agrees, gradients_agree, leaves_inputs_alone
+from autograder.host.checks.function_checks import (
+    Gradients,
+    Mistake,
+    Run,
+    Tensors,
+    agrees,
+    gradients_agree,
+    leaves_inputs_alone,
+)
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import CallableAnswer, Case
@@ -29,6 +38,32 @@ def _wrong_sum(found: Callable[..., Tensor]) -> Callable[..., tuple[Tensor, Tens
 
 
 MISTAKES = tuple(Misconception(_wrong_sum(found), says) for found, says in WRONG_SUMS)
+
+
+def _unmasked(gradients: Gradients, cotangents: Tensors, _: Case) -> Tensors:
+    by_residual, *others = gradients(cotangents)[2:]
+    return by_residual, by_residual.sum(0), by_residual, *others
+
+
+def _swapped(gradients: Gradients, cotangents: Tensors, _: Case) -> Tensors:
+    *others, by_weight, by_shift = gradients(cotangents)
+    return *others, by_shift, by_weight
+
+
+def _unscaled(gradients: Gradients, cotangents: Tensors, case: Case) -> Tensors:
+    by_x, by_bias, *others = gradients(cotangents)
+    return by_x * (1 - case.args[5]), by_bias * (1 - case.args[5]), *others
+
+
+IN_BACKWARD: Sequence[Mistake] = (
+    (
+        lambda gradients, of, _: gradients([torch.zeros_like(of[0]), of[1]]),
+        "The gradient of the sum itself is missing: h goes on to the next layer, so grad_h is added.",
+    ),
+    (_unmasked, "Backward drops nothing: the gradients by x and bias go through forward's mask."),
+    (_unscaled, "Backward does not scale: forward divides by 1 - p, and so do the gradients by x and bias."),
+    (_swapped, "The gradients of weight and shift changed places."),
+)
 
 
 def sized(*sizes: tuple[int, int], p: float = 0.0) -> Callable[[Draw], Iterator[Case]]:
@@ -110,7 +145,7 @@ EXERCISE = Exercise(
             "gradients by all five tensors",
             "gradients",
             1.2,
-            by_name(gradients_agree(block_end, sized((5, 24)), NAMES, TENSORS)),
+            by_name(gradients_agree(block_end, sized((5, 24)), NAMES, TENSORS, IN_BACKWARD)),
         ),
         Check("the form of the outputs, without data", "form", 0.6, formed(sized((3, 20), (7, 8)))),
     ),

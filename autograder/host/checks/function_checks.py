@@ -5,13 +5,30 @@ Each check also verifies values, so a function that does nothing passes no check
 
 from collections.abc import Callable, Iterable, Sequence
 
+import torch
+
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
-from autograder.host.kinds.callable import CallableAnswer, Case, Reference, as_tuple, require_gradients, require_outputs
+from autograder.host.kinds.callable import (
+    CallableAnswer,
+    Case,
+    Reference,
+    Reply,
+    as_tuple,
+    gradients_of,
+    require_gradients,
+    require_outputs,
+)
 from autograder.host.kinds.misconceptions import Misconception, explained
 
 Cases = Callable[[Draw], Iterable[Case]]
 Run = Callable[[CallableAnswer, Draw], None]
+Tensors = Sequence[torch.Tensor]
+Gradients = Callable[[Tensors], Tensors]
+"""The reference's gradients, from those of its outputs."""
+Mistake = tuple[Callable[[Gradients, Tensors, Case], Tensors], str]
+"""What wrong gradients follow from those of the outputs, and the sentence about it."""
+NEAR = 1e-3  # relative; far above rounding, far below a mistake
 
 
 def agrees(
@@ -33,8 +50,17 @@ def agrees(
     return run
 
 
-def gradients_agree(reference: Reference, cases: Cases, names: Sequence[str], inputs: Sequence[str]) -> Run:
-    """Return a check that outputs, and gradients by the first `len(inputs)` arguments, equal the reference's."""
+def gradients_agree(
+    reference: Reference,
+    cases: Cases,
+    names: Sequence[str],
+    inputs: Sequence[str],
+    mistakes: Sequence[Mistake] = (),
+) -> Run:
+    """Return a check that outputs, and gradients by the first `len(inputs)` arguments, equal the reference's.
+
+    A mistake that gives the same gradients explains the failure.
+    """
 
     def missing(number: int) -> str:
         return f"No gradient reaches {inputs[number]}; keep every step differentiable (no .detach(), .data or .item())."
@@ -46,9 +72,29 @@ def gradients_agree(reference: Reference, cases: Cases, names: Sequence[str], in
             reply = answer.call(case, cotangents=cotangents, wrt=range(len(inputs)))
             require_outputs(reply, case, reference, names)
             wanted = [f"the gradient by {name}" for name in inputs]
-            require_gradients(reply, case, reference, cotangents, wanted, missing)
+            try:
+                require_gradients(reply, case, reference, cotangents, wanted, missing)
+            except CheckFailedError as error:
+                raise CheckFailedError(_mistaken(reply, case, reference, cotangents, mistakes) or str(error)) from None
 
     return run
+
+
+def _mistaken(reply: Reply, case: Case, reference: Reference, cotangents: Tensors, mistakes: Sequence[Mistake]) -> str:
+    """Return the sentence of the first mistake that gives the gradients of the reply; empty if there is none."""
+    found = [each for each in reply.gradients if each is not None]
+
+    def gradients(of_outputs: Tensors) -> Tensors:
+        return gradients_of(case, reference, of_outputs, len(reply.gradients))
+
+    for mistake, says in mistakes:
+        wrong = mistake(gradients, cotangents, case)
+        pairs = zip(found, wrong, strict=False)
+        if len(found) == len(wrong) and all(
+            f.shape == w.shape and torch.allclose(f, w, rtol=NEAR, atol=NEAR) for f, w in pairs
+        ):
+            return says
+    return ""
 
 
 def leaves_inputs_alone(reference: Reference, cases: Cases, names: Sequence[str]) -> Run:

@@ -185,17 +185,18 @@ def require_gradients(
 
     `missing(i)` returns the sentence for a missing gradient by argument `i`.
     """
-    truths = _gradients(promoted(case), reference, [c.double() for c in cotangents], len(names))
-    eagers = _gradients(case, reference, cotangents, len(names))
+    truths = gradients_of(promoted(case), reference, [c.double() for c in cotangents], len(names))
+    eagers = gradients_of(case, reference, cotangents, len(names))
     for number, (found, truth, eager) in enumerate(zip(reply.gradients, truths, eagers, strict=True)):
         if found is None:
             raise CheckFailedError(missing(number))
         comparison.require_close(found, truth, eager, names[number], case.where)
 
 
-def _gradients(
+def gradients_of(
     case: Case, reference: Reference, cotangents: Sequence[torch.Tensor], count: int
 ) -> tuple[torch.Tensor, ...]:
+    """Return the reference's gradients by the first `count` arguments."""
     leaves = [a.detach().clone().requires_grad_() for a in case.args[:count]]
     outputs = as_tuple(reference(*leaves, *case.args[count:], **case.kwargs))
     return torch.autograd.grad(outputs, leaves, list(cotangents))

@@ -52,6 +52,12 @@ NAMED = [
     (SOFTMAX, "zero in masked lanes", "rows that fit into a block", "count in the sum, as numbers 0"),
     (SOFTMAX, "no largest number", "large numbers", "exp of a large number overflows"),
     (SOFTMAX, "the first block only", "rows wider than the block", "divided by the sum of the first block"),
+    (
+        "12_block_end_backward",
+        "padding in the variance",
+        "the gradient by residual for rows that fill no block",
+        "Lanes beyond the row count in the variance",
+    ),
     ("12_masked_blend", "a mask by addresses", "views with strides", "the mask is too narrow"),
 ]
 
@@ -68,3 +74,17 @@ def test_a_misconception_is_not_blamed_for_what_lies_as_near_to_the_right_values
     told = messages(judged("12_layer_norm", answer, only=[check]))[check]
     assert "eps" not in told
     assert "rounding makes at most" in told
+
+
+OF_OPERATOR = [
+    ("no mask in backward", "Backward drops nothing"),
+    ("gradient of the sum forgotten", "The gradient of the sum itself is missing"),
+    ("weight and shift swapped", "weight and shift changed places"),
+]
+
+
+@pytest.mark.parametrize(("control", "words"), OF_OPERATOR, ids=[o[0] for o in OF_OPERATOR])
+def test_a_likely_mistake_in_the_derivative_of_an_operator_is_named(control, words):
+    exercise = "12_block_end_operator"
+    told = messages(judged(exercise, known_answer(exercise, control), only=["gradients through forward's mask"]))
+    assert any(words in message for message in told.values())

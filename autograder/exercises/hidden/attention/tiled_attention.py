@@ -7,18 +7,16 @@ from torch import Tensor
 
 from autograder.exercises.attention.tiled_attention import (
     LENGTH,
-    TILE,
     Sizes,
-    attention,
     backward_right,
     forward_right,
-    gradients,
     require_backward,
     require_forward,
     require_products,
     run_graph,
 )
 from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.programs.attention_formulas import TILE, attention, gradients
 from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart

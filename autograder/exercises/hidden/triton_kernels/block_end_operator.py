@@ -4,6 +4,7 @@ from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.quality.tensor_changes import CALLABLE
 from autograder.exercises.triton_kernels.block_end_forward import NAMES, block_end
 from autograder.exercises.triton_kernels.block_end_operator import (
+    IN_BACKWARD,
     TENSORS,
     by_name,
     formed,
@@ -23,7 +24,7 @@ HIDDEN = HiddenPart(
             "gradients through forward's mask",
             "gradients",
             0.9,
-            by_name(gradients_agree(block_end, sized((6, 31), p=0.5), NAMES, TENSORS)),
+            by_name(gradients_agree(block_end, sized((6, 31), p=0.5), NAMES, TENSORS, IN_BACKWARD)),
         ),
         Check("the form for views with strides", "form", 0.5, formed(views)),
         Check("inputs untouched, outputs of their own", "memory", 0.5, fresh(sized((4, 16)))),
