@@ -1,4 +1,5 @@
-def first_differences(before, after):
+def first_differences(before: fx.GraphModule, after: fx.GraphModule) -> tuple[list, list]:
+    """Return two lists of names, of nodes before and of nodes after; about 22 lines."""
     numbers = {}
 
     def classes(program):

@@ -1,4 +1,5 @@
-def exporters():
+def exporters() -> dict:
+    """Return {"positions": ..., "pooled": ..., "halves": ...}; about 22 lines."""
     batch, length, half = Dim("batch", max=64), Dim("length", min=2, max=128), Dim("half", min=1, max=64)
     sizes = {0: batch, 1: length}
 

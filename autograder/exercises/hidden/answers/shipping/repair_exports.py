@@ -1,4 +1,6 @@
-def repaired():
+def repaired() -> dict:
+    """Return {"gate": ..., "running": ..., "smooth": ..., "first": ...}; about 24 lines."""
+
     class Gate(nn.Module):
         def forward(self, x):
             return torch.cond(x.mean() > 0, lambda x: x * 2, lambda x: x - 1, (x,))
