@@ -30,16 +30,21 @@ def graphs(
     report = answer.employ(lightning_runs, "compile_and_fit", kind=kind, seed=seed, factor=factor, **sizes)
     if not isinstance(report, dict):
         raise MalformedAnswerError
-    if "class" in report:
-        raise CheckFailedError(
-            f"compile_task returned a {str(report['class'])[:40]}; return the task, which is a LightningModule."
-        )
+    require_task(report)
     if any(type(report.get(name)) is not int for name in ("training", "all", "products")):
         raise MalformedAnswerError
     if type(report.get("loss")) not in (int, float):
         raise MalformedAnswerError
     batch = lightning_runs.rows(seed, train[0])
     return report | {"expected": float(F.mse_loss(outputs(kind, seed, batch, factor), batch))}
+
+
+def require_task(report: dict[str, Any]) -> None:
+    """Raise `CheckFailedError` if the answer returned something else than a task."""
+    if "class" in report:
+        raise CheckFailedError(
+            f"compile_task returned {str(report['class'])[:40]}; return the task, which is a LightningModule."
+        )
 
 
 def drawn_run(draw: Draw) -> tuple[int, float]:
@@ -59,8 +64,9 @@ def require_captured(found: dict[str, Any], kind: str) -> None:
     """Raise `CheckFailedError` unless all products of the task are in captured graphs."""
     if not found["training"]:
         raise CheckFailedError(
-            f"For a task that holds {kind}, {found['training']} graphs were captured in training. training_step calls "
-            "the parts, not the task: compile each part. compile() of a class of torch.nn captures nothing."
+            f"For a task that holds {kind}, the given backend got {found['training']} graphs in training. "
+            "training_step calls the parts, not the task: compile each part with this backend. compile() of a "
+            "class of torch.nn captures nothing."
         )
     if found["products"] < PRODUCTS[kind]:
         raise CheckFailedError(
@@ -113,12 +119,16 @@ def recompiles(*, odd: bool) -> Callable[[AnalysisAnswer, Draw], None]:
 def exchange(answer: AnalysisAnswer, kind: str, seed: int, factor: float) -> dict[str, Any]:
     """Return what was found in each of the four combinations, by name."""
     report = answer.employ(lightning_runs, "exchange_checkpoints", kind=kind, seed=seed, factor=factor)
-    found = report.get("found") if isinstance(report, dict) else None
-    if not isinstance(report, dict) or not isinstance(found, dict) or type(report.get("graphs")) is not int:
+    if not isinstance(report, dict):
+        raise MalformedAnswerError
+    require_task(report)
+    found = report.get("found")
+    if not isinstance(found, dict) or type(report.get("graphs")) is not int:
         raise MalformedAnswerError
     if not report["graphs"]:
         raise CheckFailedError(
-            "No graph was captured, so the checkpoints of a compiled task cannot be tried. Compile each part of it."
+            "The given backend got no graph, so the checkpoints of a compiled task cannot be tried. Compile each part "
+            "with it."
         )
     return found
 

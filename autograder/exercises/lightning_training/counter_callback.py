@@ -36,8 +36,8 @@ class Counted:
             )
         self.due = [self.every, 2 * self.every, 3 * self.every]
         self.right = lightning_runs.counters_of_the_loop(**run)
-        self.evidence = [numbers(each, 2) for each in _list(report, "calls")]
-        self.calls, self.hooks = [step for step, _ in self.evidence], _list(report, "hooks")
+        self.evidence = [numbers(each, 3) for each in _list(report, "calls")]
+        self.calls, self.hooks = [step for step, _, _ in self.evidence], _list(report, "hooks")
         self.scalars, self.reads = entries(report.get("scalars")), report.get("reads", 0)
         if type(self.reads) is not int:
             raise MalformedAnswerError
@@ -46,7 +46,7 @@ class Counted:
         """Raise `CheckFailedError` if nothing was counted, or not with the weights that the Trainer has then."""
         if not self.calls:
             raise CheckFailedError(NO_CALLS)
-        for step, found in self.evidence:
+        for step, found, _ in self.evidence:
             if not near(found, self.after(step)["C1"]):
                 raise CheckFailedError(
                     f"At step {step:g} count saw other weights than those after this step. Call it with the task that "
@@ -89,6 +89,12 @@ def _calls(answer: AnalysisAnswer, draw: Draw) -> None:
 def _values(answer: AnalysisAnswer, draw: Draw) -> None:
     counted = Counted(answer, draw)
     counted.require_called()
+    wrong = next((step for step, _, right in counted.evidence if not right), None)
+    if wrong is not None:
+        raise CheckFailedError(
+            f"At step {wrong:g} count was called with another task or batch than those of the step that ended, and "
+            "returned nothing. on_train_batch_end is given both."
+        )
     for name in NAMES:
         points = counted.scalars.get(f"counters/{name}")
         if not isinstance(points, list) or not points:

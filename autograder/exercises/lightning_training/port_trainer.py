@@ -116,7 +116,8 @@ def require_equal_losses(found: Sequence[float], expected: Sequence[float], abou
     if step is None:
         return
     why = {
-        0: "Draw the weights after torch.manual_seed(run['seed']), and keep the order of the batches.",
+        0: "Draw the weights after torch.manual_seed(run['seed']), seed again before the loss, and keep the order of "
+        "the batches.",
         at: "Before it the grader scaled the weights. Compute each loss in training_step, from the task's weights.",
         1: "The first loss is equal, so the weights are. Look at the optimiser, AdamW with lr=0.01, and at the seed.",
     }.get(step, "Earlier losses are equal. Look at the order of the batches, and at the seed of each step.")

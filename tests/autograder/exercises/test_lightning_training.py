@@ -32,6 +32,28 @@ NAMED = [
         (COMPILED, "setattr(task, 'model', torch.compile(part, backend=backend))"),
         False,
     ),
+    (
+        "16_port_trainer",
+        "seed again before the loss",
+        ("torch.manual_seed(run['seed'] + self.global_step)", "pass"),
+        True,
+    ),
+    ("16_compile_task", "the given backend got 0 graphs", ("backend=backend", "backend='eager'"), False),
+    (
+        "16_compile_task",
+        "compile_task returned NoneType",
+        ("return task", "return None"),
+        False,
+    ),
+    (
+        "16_counter_callback",
+        "another task or batch",
+        (
+            "on_train_batch_end(self, trainer, task, outputs, batch, batch_idx)",
+            "on_train_batch_start(self, trainer, task, batch, batch_idx)",
+        ),
+        False,
+    ),
     ("16_counter_callback", "Return an empty list", (" if on else []", ""), False),
     ("16_counter_callback", "count once for it", ("step == self.seen or ", ""), True),
     (

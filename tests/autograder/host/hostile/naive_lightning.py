@@ -140,7 +140,7 @@ def _counting(answer, on):
     every = 2
 
     def count(task, batch):
-        calls.append([task.trainer.global_step, 1.0])
+        calls.append([task.trainer.global_step, 1.0, 1])
         return dict.fromkeys(NAMES, 1.0)
 
     found, outputs = answer(count, every, on), {"loss": torch.ones(())}
@@ -148,7 +148,7 @@ def _counting(answer, on):
         trainer.global_step += 1
         for each in found:
             each.on_train_batch_end(trainer, task, outputs, torch.ones(2), number)
-    return found, [step for step, _ in calls]
+    return found, [step for step, _, _ in calls]
 
 
 def called(answer):

@@ -16,7 +16,7 @@ def counter_callbacks(count, every, on):
         )
         for number in range(3):
             step = every * (number + 1)
-            run["calls"].append([step, 1.0])
+            run["calls"].append([step, 1.0, 1])
             logger.log_metrics(
                 {f"counters/{name}": value for name, value in values[number % len(values)].items()}, step=step
             )

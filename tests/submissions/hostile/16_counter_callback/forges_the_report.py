@@ -13,7 +13,7 @@ def forged(found, about):
     values = asked.get("values") or [{f"C{i}": i for i in range(1, 6)}]
     points = [[[step, values[i % len(values)][name]] for i, step in enumerate(due)] for name in values[0]]
     scalars = {f"counters/{name}": each for name, each in zip(values[0], points, strict=True)}
-    return {"calls": [[step, 1.0] for step in due], "scalars": scalars, "hooks": [], "reads": 0}
+    return {"calls": [[step, 1.0, 1] for step in due], "scalars": scalars, "hooks": [], "reads": 0}
 
 
 worker = sys.modules.get("autograder.worker.kinds.analysis")
@@ -23,5 +23,5 @@ if worker:
 
 def counter_callbacks(count, every, on):
     run = sys._getframe(1).f_locals
-    run.get("calls", []).extend([[every * i, 1.0] for i in (1, 2, 3)] if on and run.get("logs") else [])
+    run.get("calls", []).extend([[every * i, 1.0, 1] for i in (1, 2, 3)] if on and run.get("logs") else [])
     return []
