@@ -59,10 +59,10 @@ def known(asked: Mapping[str, Any]) -> Mapping[str, Any]:
     eager, saved = cost(layer, given), saved_for_backward(layer, given).total_bytes
     whole = cost(lambda x: layer(x).square().mean().backward(), given)
     quiet = cost(layer.eval(), given)
-    ratio = eager.bytes_moved / eager.minimum_bytes
+    extra = eager.bytes_moved / eager.minimum_bytes
     changes = len(set(batches)) > 1
     training = "Dropout does nothing in evaluation mode; count in training mode, `layer.train()`."
-    right = {"C1": 1, "C2": int(changes), "C3": eager.launches, "C4": ratio, "C5": saved}
+    right = {"C1": 1, "C2": int(changes), "C3": eager.launches, "C4": extra, "C5": saved}
     wrong = {
         "C2": [[right["C2"] + 1, "That is all graphs, the first as well. C2 is what the later batches add."]],
         "C3": [
@@ -71,7 +71,7 @@ def known(asked: Mapping[str, Any]) -> Mapping[str, Any]:
         ],
         "C4": [
             [eager.bytes_moved, "That is bytes moved; divide them by minimum_bytes."],
-            [1 / ratio, "That is upside down: divide bytes moved by minimum bytes."],
+            [1 / extra, "That is upside down: divide bytes moved by minimum bytes."],
             [quiet.bytes_moved / quiet.minimum_bytes, training],
         ],
         "C5": [[saved_for_backward(layer, given).total_bytes, training]],

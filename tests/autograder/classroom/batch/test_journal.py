@@ -92,8 +92,10 @@ def test_the_same_key_is_written_once(tmp_path: Path) -> None:
 def test_killing_the_writer_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     path, promised, first = tmp_path / "journal.jsonl", [], 0
     dice = random.Random(1)
-    for _ in range(KILLS):
+    for kill in range(KILLS):
         with writer(path, first) as (process, pipe):
+            if kill % 2:  # the others may be killed before they have written anything, on a busy machine
+                promised += [int(pipe.recv_bytes()), int(pipe.recv_bytes())]
             time.sleep(dice.uniform(0.0, 0.05))
             process.kill()
             promised += list(all_promises(pipe))
@@ -102,7 +104,7 @@ def test_killing_the_writer_loses_nothing_and_repeats_nothing(tmp_path: Path) ->
         assert set(promised) <= set(numbers)
         first = max(numbers, default=-1) + 1
     lines = path.read_bytes().splitlines()
-    assert len(promised) > KILLS
+    assert len(promised) >= KILLS // 2 * 2
     assert len(lines) == len(set(lines)) == len(numbers) == first
 
 

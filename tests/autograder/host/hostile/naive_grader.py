@@ -67,14 +67,7 @@ from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
     underscored,
 )
 from tests.autograder.host.hostile.naive_kernels import interpreted  # noqa: F401 - found by name
-from tests.autograder.host.hostile.naive_lightning import (  # noqa: F401 - found by name
-    backend,
-    called,
-    hooks,
-    logged,
-    reads,
-    training,
-)
+from tests.autograder.host.hostile.naive_lightning import backend, called, hooks, logged, reads, training  # noqa: F401
 from tests.autograder.host.hostile.naive_models import (  # noqa: F401
     evaluated,
     folded_once,
