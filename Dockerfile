@@ -13,6 +13,7 @@ RUN set -eu; \
     if [ "$(command -v python3)" = /usr/bin/python3 ]; then packages="$packages python3-dev python3-venv"; fi; \
     apt-get update -qq; \
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null; \
+    apt-get clean; \
     rm -rf /var/lib/apt/lists/*; \
     useradd --create-home --shell /bin/bash learner; \
     python3 -m venv /opt/venv
@@ -23,11 +24,12 @@ ENV VENV=/opt/venv \
     TENSORBOARD_PROXY_URL=/proxy/%PORT%/
 # The dependencies alone, so that a change to the course does not install them again.
 WORKDIR /opt/requirements
-COPY pyproject.toml constraints.txt scripts/list_requirements.py ./
+COPY pyproject.toml constraints.txt scripts/list_requirements.py scripts/slim_packages.py ./
 RUN python3 list_requirements.py notebook > notebook.txt && \
     python3 -m pip install --quiet --no-cache-dir ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} \
         -c constraints.txt -r notebook.txt && \
-    python3 -m pip check
+    python3 -m pip check && \
+    python3 slim_packages.py
 EXPOSE 8888
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
     CMD ["python3", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8888/api', timeout=4)"]

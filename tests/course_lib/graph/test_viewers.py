@@ -58,7 +58,10 @@ def test_behind_jupyterlab_the_link_leads_through_its_port_and_the_graph_is_ther
         assert "layer_norm: function · aten.layer_norm.default" in text
 
 
-def test_layers_are_those_of_the_modules_with_the_nodes_in_each(program):
+@pytest.mark.parametrize("converters", ["installed", "left out of an image"])
+def test_layers_are_those_of_the_modules_with_the_nodes_in_each(program, converters, monkeypatch):
+    if converters != "installed":
+        monkeypatch.setitem(sys.modules, "ai_edge_model_explorer_adapter", None)
     assert model_explorer_layers(program).splitlines() == [
         "inputs: 6 nodes",
         "BlockEnd: 3 nodes",
