@@ -157,6 +157,8 @@ def _read(value: Any) -> list[str]:
 Case = tuple[str, str, tuple[Edit, ...]]
 """A name that completes "For ...", a sentence about the rule, and the edits."""
 
+BEGINS = "A difference begins only where all operands have partners."
+
 EQUAL: Case = ("graphs that differ in names only", "Names, also those of inputs, say nothing.", (renamed,))
 
 
@@ -185,7 +187,17 @@ def require_found(answer: AnalysisAnswer, pair: Pair, about: str, rule: str) -> 
         if missed := sorted(expected - set(told)):
             raise CheckFailedError(f"{about}: {which}, {_calls(missed, calls)} is missing. {rule}")
         if more := sorted(set(told) - expected):
-            raise CheckFailedError(f"{about}: {which}, {_calls(more, calls)} does not belong there. {rule}")
+            why = BEGINS if _downstream(rows, expected).issuperset(more) else rule
+            raise CheckFailedError(f"{about}: {which}, {_calls(more, calls)} does not belong there. {why}")
+
+
+def _downstream(rows: list[Row], starts: set[str]) -> set[str]:
+    """Return the names of rows that read `starts`, directly or through others."""
+    reached = set(starts)
+    for each in rows:
+        if reached.intersection(_read(each["args"])):
+            reached.add(each["name"])
+    return reached - starts
 
 
 def _calls(names: list[str], calls: dict[str, str]) -> str:
@@ -227,7 +239,7 @@ EXERCISE = Exercise(
             "nodes",
             1.2,
             finds(
-                ("an extra node", "A difference begins only where all operands have partners.", (inserted,)),
+                ("an extra node", BEGINS, (inserted,)),
                 ("a node that nothing reads", "Each node counts, also one without users.", (unused,)),
             ),
         ),

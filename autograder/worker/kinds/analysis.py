@@ -34,7 +34,7 @@ def analysis_answer(entry: Callable[..., Any]) -> Handlers:
         module = _programs(request.text)
         sys.modules[module.__name__] = module  # Dynamo imports the module of each function that it reads
         found = getattr(module, request.use)(entry, **request.arguments)
-        return Result(Value(plain_data(found, "the report")))
+        return Result(Value(plain_data(found, "your answer")))
 
     return {Analyse: analyse, Employ: employ}
 
