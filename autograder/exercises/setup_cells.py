@@ -243,6 +243,7 @@ import tempfile
 import warnings
 from collections import Counter
 from contextlib import redirect_stderr
+from importlib import import_module
 from importlib.util import find_spec
 from textwrap import fill
 import torch
