@@ -110,3 +110,119 @@ def first_differences(before, after):
         alone = {node for node, key in mine.items() if key not in others}
         found.append([node.name for node in mine if node in alone and not alone & set(node.all_input_nodes)])
     return tuple(found)
+
+
+# %% classes as tuples of small numbers
+def first_differences(before, after):
+    ids = {}
+
+    def frozen(value, of):
+        if isinstance(value, fx.Node):
+            return ("node", of[value])
+        if isinstance(value, (list, tuple)):
+            return ("many", *(frozen(each, of) for each in value))
+        if isinstance(value, dict):
+            return ("named", *sorted((key, frozen(each, of)) for key, each in value.items()))
+        return (type(value).__name__, repr(value))
+
+    def numbered(module):
+        of = {}
+        for place, node in enumerate(module.graph.nodes):
+            if node.op == "placeholder":
+                key = ("placeholder", place)
+            elif node.op == "get_attr":
+                tensor = getattr(module, node.target)
+                key = ("constant", str(tensor.dtype), tuple(tensor.shape), tuple(tensor.flatten().tolist()))
+            else:
+                key = (node.op, str(node.target), frozen(node.args, of), frozen(node.kwargs, of))
+            of[node] = ids.setdefault(key, len(ids))
+        return of
+
+    def lonely(mine, other):
+        free = Counter(other.values())
+        found = []
+        for node in mine:
+            if free[mine[node]]:
+                free[mine[node]] -= 1
+            else:
+                found.append(node)
+        return {node.name for node in found if not any(each in found for each in node.all_input_nodes)}
+
+    first, second = numbered(before), numbered(after)
+    return sorted(lonely(first, second)), sorted(lonely(second, first))
+
+
+# %% partners are removed from a list
+def first_differences(before, after):
+    table = []
+
+    def same_class(key):
+        if key not in table:
+            table.append(key)
+        return table.index(key)
+
+    def walk(module):
+        classes, inputs = {}, []
+        for node in module.graph.nodes:
+            named = sorted((name, str(fx.map_arg(v, lambda n: f"%{classes[n]}%"))) for name, v in node.kwargs.items())
+            if node.op == "placeholder":
+                inputs.append(node)
+                key = ["input", len(inputs)]
+            elif node.op == "get_attr":
+                held = getattr(module, node.target)
+                key = ["held", held.dtype, held.shape, held.tolist()]
+            else:
+                key = [node.op, node.target, str(fx.map_arg(node.args, lambda n: f"%{classes[n]}%")), named]
+            classes[node] = same_class(key)
+        return classes
+
+    left, right = walk(before), walk(after)
+
+    def begins(one, other):
+        pool, missing = list(other.values()), []
+        for node, number in one.items():
+            try:
+                pool.remove(number)
+            except ValueError:
+                missing.append(node)
+        return [n.name for n in missing if all(m not in missing for m in n.all_input_nodes)]
+
+    return begins(left, right), begins(right, left)
+
+
+# %% a class that compares
+class Seen:
+    def __init__(self):
+        self.keys = {}
+
+    def of(self, module):
+        numbers, place = {}, 0
+        for node in module.graph.nodes:
+            parts = [node.op]
+            if node.op == "placeholder":
+                parts.append(place)
+                place += 1
+            elif node.op == "get_attr":
+                value = getattr(module, node.target).detach()
+                parts += [value.dtype, value.shape, value.numpy().tobytes()]
+            else:
+                parts += [node.target]
+                flat = fx.map_arg([node.args, dict(sorted(node.kwargs.items()))], lambda n: ("n", numbers[n]))
+                parts.append(repr(flat))
+            numbers[node] = self.keys.setdefault(tuple(parts), len(self.keys))
+        return numbers
+
+
+def first_differences(before, after):
+    seen = Seen()
+    both = [seen.of(before), seen.of(after)]
+    result = []
+    for mine, theirs in (both, both[::-1]):
+        rest = Counter(theirs.values())
+        without = set()
+        for node, number in mine.items():
+            rest.subtract([number])
+            if rest[number] < 0:
+                without.add(node)
+        result.append([node.name for node in mine if node in without and without.isdisjoint(node.all_input_nodes)])
+    return result[0], result[1]
