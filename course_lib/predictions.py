@@ -77,7 +77,8 @@ def predictions() -> Table:
     """Return a table of all that was predicted and revealed since Python started."""
     rows = [(name, *outcome.cells()) for name, outcome in _outcomes.items()]
     right, made = sum(outcome.is_right for outcome in _outcomes.values()), sum(bool(row[3]) for row in rows)
-    return Table(("prediction", "yours", "measured", "right"), tuple(rows), caption=f"{right} of {made} were right")
+    caption = f"{right} of {made} were right" if made else "no prediction was made"
+    return Table(("prediction", "yours", "measured", "right"), tuple(rows), caption=caption)
 
 
 def _is_right(guess: Value, truth: Value, within: float) -> bool:

@@ -17,9 +17,9 @@ EXERCISE = Exercise(
     wall_s=120,
     hints=(
         "Record the counters first. Which operators of the forward pass write what only the next one reads?",
-        "Each block ends in a linear layer, dropout, a residual sum and a LayerNorm: four launches that can be two.",
+        "Each block ends in a linear layer, dropout, a residual sum and a LayerNorm: six launches that can be three.",
         "Take the bias out of the linear layer in front of a block's end: F.linear(x, weight), then "
-        "torch.ops.course_lib.bias_dropout_residual_layer_norm. course_lib.fusion.fuse has a pass of that name.",
+        "torch.ops.course_lib.bias_dropout_residual_layer_norm. Read the pass of that name in course_lib.fusion.",
     ),
     checks=(Check("one layer: gate, then counters", "counted cost", 45, cheaper((LAYER,), gate=LAYER)),),
 )
