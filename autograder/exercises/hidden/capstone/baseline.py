@@ -144,6 +144,20 @@ HIDDEN = HiddenPart(
             ("forward = cost(layer, inputs[:1])", "forward = cost(layer, inputs[-1:])"),
             below=True,
         ),
+        ANSWERS.edited(
+            "upside down",
+            10,
+            ("forward.bytes_moved / forward.minimum_bytes", "forward.minimum_bytes / forward.bytes_moved"),
+            below=True,
+        ),
+        ANSWERS.edited("operators in place of graphs", 8, ("graphs.frame_count", "graphs.op_count"), below=True),
+        ANSWERS.edited(
+            "the step in place of its forward pass",
+            8,
+            ("cost(layer, inputs[:1])", "cost(lambda x: layer(x).sum().backward(), inputs[:1])"),
+            below=True,
+        ),
+        ANSWERS.edited("saved bytes in kB", 9, ("'C5': saved", "'C5': saved / 1000"), below=True),
     ),
     right_here={"wrong in the first entry only": "it changes the processor's name, and any name is a right one"},
 )

@@ -63,5 +63,22 @@ HIDDEN = HiddenPart(
             ("or (not dropped)", "or not dropped or 'attention' in norm.target or norm.target.endswith('ln')"),
             below=True,
         ),
+        ANSWERS.edited("no residual", 0, ("(product, bias, residual,", "(product, bias, product,")),
+        ANSWERS.edited("the dropped value as the residual", 0, ("(product, bias, residual,", "(product, bias, drop,")),
+        ANSWERS.edited(
+            "the product with its bias", 0, ("linear.args[0], graph.get_attr", "linear.args[0] + 1, graph.get_attr")
+        ),
+        ANSWERS.edited(
+            "the first layer only",
+            75,
+            ("if of(node, nn.LayerNorm)]", "if of(node, nn.LayerNorm) and '.0.' in node.target]"),
+            below=True,
+        ),
+        ANSWERS.edited(
+            "a residual in front is not seen",
+            75,
+            ("for term in total.args if of(term", "for term in total.args[:1] if of(term"),
+            below=True,
+        ),
     ),
 )

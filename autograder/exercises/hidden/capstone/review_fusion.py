@@ -108,5 +108,17 @@ HIDDEN = HiddenPart(
                 "def reader(x, y, weight, bias):\n        total = torch.add(x, y, alpha=5)",
             ),
         ),
+        ANSWERS.edited("two programs", 0, (", (write, *inputs))", ")")),
+        ANSWERS.edited(
+            "a write behind the norm",
+            10,
+            (
+                "x.neg_()\n        return F.layer_norm(total, (width,), weight, bias)",
+                "out = F.layer_norm(total, (width,), weight, bias)\n        x.neg_()\n        return out",
+            ),
+            below=True,
+        ),
+        ANSWERS.edited("the sum anew for its reader", 10, ("bias) + total", "bias) + (x + y)"), below=True),
+        ANSWERS.edited("a difference of two", 10, ("torch.add(x, y, alpha=3)", "torch.sub(x, y, alpha=3)"), below=True),
     ),
 )

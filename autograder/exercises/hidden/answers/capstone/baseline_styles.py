@@ -74,3 +74,112 @@ def baseline(question):
     values = numbers[0], numbers[2] - numbers[0], eager.launches, ratio, saved
     counters = dict(zip(("C1", "C2", "C3", "C4", "C5"), values, strict=True))
     return {"environment": environment().to_json(), "counters": counters}
+
+
+# %% Dynamo's own statistics
+from torch._dynamo.utils import counters as of_dynamo
+
+
+def baseline(question):
+    def graphs():
+        return of_dynamo["stats"]["unique_graphs"]
+
+    size, tokens = question["config"]["hidden_size"], question["sequence"]
+    layer = TransformerLayer(TransformerConfig(**question["config"])).train()
+    torch._dynamo.reset()
+    of_dynamo.clear()
+    compiled = torch.compile(layer, backend="eager")
+    batches = [torch.rand(n, tokens, size) for n in question["batches"]]
+    compiled(batches[0])
+    at_first = graphs()
+    for x in batches[1:]:
+        compiled(x)
+    eager = cost(layer, batches[:1])
+    return {
+        "environment": environment().to_json(),
+        "counters": {
+            "C1": at_first,
+            "C2": graphs() - at_first,
+            "C3": eager.launches,
+            "C4": eager.bytes_moved / eager.minimum_bytes,
+            "C5": saved_for_backward(layer, batches[:1]).total_bytes,
+        },
+    }
+
+
+# %% a recorder
+class Recorder:
+    def __init__(self, config, sequence):
+        self.layer = TransformerLayer(TransformerConfig(**config)).train()
+        self.shape = (sequence, config["hidden_size"])
+        self.seen = 0
+
+    def backend(self, gm, example_inputs):
+        self.seen += 1
+        return gm
+
+    def graphs(self, batches):
+        torch.compiler.reset()
+        compiled = torch.compile(self.layer, backend=self.backend)
+        found = []
+        for n in batches:
+            compiled(torch.zeros(n, *self.shape))
+            found.append(self.seen)
+        return found[0], found[-1] - found[0]
+
+    def eager(self, n):
+        x = torch.zeros(n, *self.shape)
+        counted = cost(self.layer, (x,))
+        yield "C3", counted.launches
+        yield "C4", counted.bytes_moved / counted.minimum_bytes
+        yield "C5", saved_for_backward(self.layer, (x,)).total_bytes
+
+
+def baseline(question):
+    recorder = Recorder(question["config"], question["sequence"])
+    first, later = recorder.graphs(question["batches"])
+    found = {"C1": first, "C2": later}
+    found.update(recorder.eager(question["batches"][0]))
+    return dict(environment().to_json(), environment=environment().to_json(), counters=found)
+
+
+# %% compiled in place
+def baseline(question):
+    config = TransformerConfig(**question["config"])
+    sizes = [(n, question["sequence"], config.hidden_size) for n in question["batches"]]
+    eager, x = TransformerLayer(config), torch.randn(sizes[0])
+    eager.train()
+    forward = cost(eager, [x])
+    record = {"C3": int(forward.launches), "C5": int(saved_for_backward(eager, [x]).total_bytes)}
+    record["C4"] = float(forward.bytes_moved) / float(forward.minimum_bytes)
+    torch._dynamo.reset()
+    counter = CompileCounter()
+    eager.compile(backend=counter)
+    counts = [0]
+    for size in sizes:
+        eager(torch.randn(size))
+        counts += [counter.frame_count]
+    record["C1"], record["C2"] = counts[1], counts[-1] - counts[1]
+    machine = environment()
+    return {"counters": record, "environment": machine.to_json()}
+
+
+# %% without gradients for the forward pass
+def baseline(question):
+    torch._dynamo.reset()
+    layer = TransformerLayer(TransformerConfig(**question["config"])).train()
+    first, *others = (
+        torch.full((n, question["sequence"], question["config"]["hidden_size"]), 0.5) for n in question["batches"]
+    )
+    graphs = CompileCounter()
+    compiled = torch.compile(layer, backend=graphs)
+    for_saved = saved_for_backward(layer, (first,)).total_bytes
+    with torch.no_grad():
+        forward = cost(layer, (first,))
+    compiled(first)
+    c1 = graphs.frame_count
+    [compiled(x) for x in others]
+    names = ("C1", "C2", "C3", "C4", "C5")
+    extra = forward.bytes_moved / forward.minimum_bytes
+    numbers = (c1, graphs.frame_count - c1, forward.launches, extra, for_saved)
+    return {"environment": environment().to_json(), "counters": dict(zip(names, numbers, strict=True))}
