@@ -110,7 +110,15 @@ from tests.autograder.host.hostile.naive_replays import (  # noqa: F401
     violated,
 )
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
-from tests.autograder.host.hostile.naive_values import differentiated, exemplary, exposed, simulated, softsigned  # noqa: F401
+from tests.autograder.host.hostile.naive_values import (  # noqa: F401
+    declared,
+    differentiated,
+    exemplary,
+    exposed,
+    reviewed,
+    simulated,
+    softsigned,
+)
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
 NAMESPACE |= naive_lightning.NAMESPACE
