@@ -145,13 +145,7 @@ ENTRY = {
     "07_break_dynamo": "broken",
     "07_capture_backend": "collect",
     "07_predict_graphs": "count_graphs",
-    "08_backward_by_hand": "backward",
-    "08_decompose": "decomposed",
-    "08_functionalise": "functional",
     "09_blocker_hunt": "hunted",
-    "13_online_softmax": "streaming",
-    "13_score_mods": "modifications",
-    "13_tiled_attention": "tiled",
     "no": "change",
 }
 
