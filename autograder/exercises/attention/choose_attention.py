@@ -57,6 +57,31 @@ def with_room(variant: str, missing: int, **values: Any) -> Drawn:
     return drawn
 
 
+def with_spare_room(variant: str, **values: Any) -> Drawn:
+    """Return a function that draws a need with more memory than a variant takes, by a drawn number of bytes."""
+
+    def drawn(draw: Draw) -> Need:
+        need = needed(**values)(draw)
+        return {**need, "free": bytes_of(need)[variant] + draw.integer(1, need["length"] - 1)}
+
+    return drawn
+
+
+def short_of_room(variant: str, **values: Any) -> Drawn:
+    """Return a function that draws a need with less memory than a variant takes, by whole rows or matrices.
+
+    So the free bytes have the factors of the bytes that fit, and no division tells which ones fit.
+    """
+
+    def drawn(draw: Draw) -> Need:
+        need = needed(**values)(draw)
+        taken, square = bytes_of(need)[variant], need["length"] ** 2
+        unit = square if taken > square else need["length"]
+        return {**need, "free": taken - unit * draw.integer(1, min(4, taken // unit - 1))}
+
+    return drawn
+
+
 TRAINS = {"device": "cpu", "trains": True}
 PATTERNS = (
     needed(),
@@ -84,6 +109,10 @@ MEMORY = (
     with_room("mask", 1, pattern="documents", **TRAINS),
     with_room("dense", 0, shares=True),
     with_room("dense", 1, shares=True),
+    with_spare_room("mask", pattern="documents", **TRAINS),
+    short_of_room("mask", pattern="documents", **TRAINS),
+    with_spare_room("dense", shares=True),
+    short_of_room("dense", shares=True),
 )
 
 

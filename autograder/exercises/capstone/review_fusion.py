@@ -12,13 +12,34 @@ from autograder.host.kinds.counterexample import Trial, Values, disproves
 DEFECTS = 3
 MAX_NODES = 9  # enough for each defect, with four inputs and the output
 TEXT = """
+import copy, torch
+from torch.nn import functional as F
 from course_lib.fusion.machine_written import fuse_add_norm
 
 def reference(*found):
     program, *inputs = found[{place}]
     return program(*inputs)
 
-right = reference
+def right(*found):
+    program, *inputs = found[{place}]
+    return normed(program)(*inputs)
+
+def normed(program):
+    # the fused kernel computes each norm, of a sum that stays: it rounds as the fusion does, and has no defect
+    program = copy.deepcopy(program)
+    for norm in program.graph.find_nodes(op="call_function", target=F.layer_norm):
+        total, options = norm.args[0], norm.kwargs
+        if options.get("weight") is None or options.get("bias") is None:
+            continue
+        with program.graph.inserting_before(norm):
+            nothing = program.graph.call_function(torch.zeros_like, (total,))
+            terms = total, nothing, options["weight"], options["bias"], options["eps"]
+            norm.replace_all_uses_with(
+                program.graph.call_function(torch.ops.course_lib.residual_layer_norm.default, terms)
+            )
+        program.graph.erase_node(norm)
+    program.recompile()
+    return program
 
 def wrong(*found):
     program, *inputs = found[{place}]
@@ -53,7 +74,7 @@ def trial(name: str, text: str, explanation: str, draw: Draw) -> Trial:
         graphs=DEFECTS,
         max_elements=4096,
         wrong="the fusion",
-        right="the program",
+        right="the program with the norm of the fused kernel",
     )
 
 

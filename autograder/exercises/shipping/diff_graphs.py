@@ -47,14 +47,19 @@ def row(key: str, call: str, *args: Any, **keywords: Any) -> Row:
 
 
 def program(draw: Draw) -> list[Row]:
-    """Return a graph of two branches, one of `x` and one of `y`, which a product joins."""
+    """Return a graph of two branches, one of `x` and one of `y`, which a product joins.
+
+    The operands of `first` come from the same operators, for a drawn number of steps, and begin with another input.
+    """
+    steps = draw.integer(2, 4)
     number, low = draw.integer(2, 9), draw.integer(1, 4) / 8
     table = [[draw.integer(-9, 9) for _ in range(3)] for _ in range(2)]
     return [
         row("x", "input"),
         row("y", "input"),
         row("table", "constant", table, "float32", "table"),
-        row("first", "sub.Tensor", node("x"), node("y")),
+        *(row(f"{own}{step + 1}", "tanh.default", node(f"{own}{step or ''}")) for own in "xy" for step in range(steps)),
+        row("first", "sub.Tensor", node(f"x{steps}"), node(f"y{steps}")),
         row("shifted", "add.Tensor", node("first"), number),
         row("joined", "cat.default", [node("shifted"), node("x")], draw.integer(0, 1)),
         row("scaled", "mul.Tensor", node("y"), node("table")),

@@ -239,11 +239,11 @@ class Capture(Request[WrittenGraph]):
 
 
 @dataclass(frozen=True)
-class AskSizes(Request[Value]):
+class AskSizes(Request[ValueOnGraph]):
     """Let a function export for the tensors that come with the request; reply with the sizes that the program takes.
 
-    The reply lists for each input a list of its dimensions: a fixed size is an int, an open one is [name, least,
-    largest], where no limit is None.
+    The graph comes in the same reply. The value lists for each input a list of its dimensions: a fixed size is
+    an int, an open one is [name, least, largest], where no limit is None.
     """
 
     member: str

@@ -25,6 +25,7 @@ from autograder.protocol.requests.answers import (
     Collect,
     CollectedGraphs,
     Value,
+    ValueOnGraph,
     WrittenGraph,
 )
 from autograder.worker.kinds.collected_graphs import collected
@@ -67,9 +68,11 @@ def captured_answer(entry: Callable[..., Any]) -> Handlers:
             captured = capture_graph(function, inputs, request.dynamic)
         return written(_plain(captured))
 
-    def sizes(request: AskSizes, tensors: Tensors) -> Result[Value]:
+    def sizes(request: AskSizes, tensors: Tensors) -> Result[ValueOnGraph]:
         program = exported(_member(entry, request.member), [to_torch(raw) for raw in tensors])
-        return Result(Value(plain_data(sizes_of(program), "the sizes")))
+        value = plain_data(sizes_of(program), "the sizes")
+        made = written(_plain(program.module(check_guards=False)))
+        return Result(ValueOnGraph(value, made.body), made.tensors)
 
     def ask(request: AskMember, _: Tensors) -> Result[Value]:
         return Result(Value(plain_data(_member(entry, request.member)(request.question), "the result")))

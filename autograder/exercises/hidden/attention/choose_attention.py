@@ -4,7 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from autograder.exercises.attention.choose_attention import TRAINS, chooses, needed, with_room
+from autograder.exercises.attention.choose_attention import (
+    TRAINS,
+    chooses,
+    needed,
+    short_of_room,
+    with_room,
+    with_spare_room,
+)
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.misconceptions import Misconception, wrong_values
@@ -153,6 +160,8 @@ HIDDEN = HiddenPart(
                 with_room("mask", 1, scores="alibi", **TRAINS),
                 with_room("mask", 0, scores="alibi", pattern="documents", **TRAINS),
                 with_room("mask", 1, device="cuda", dropout=0.1, pattern="documents"),
+                with_spare_room("mask", scores="alibi", **TRAINS),
+                short_of_room("mask", scores="alibi", pattern="documents", **TRAINS),
             ),
         ),
         Check(
@@ -175,6 +184,7 @@ HIDDEN = HiddenPart(
                 needed(free=0, dropout=0.1, device="cpu"),
                 needed(free=0, scores="alibi", **TRAINS),
                 with_room("dense", 0, dropout=0.3, device="cpu"),
+                with_spare_room("dense", dropout=0.3, device="cpu"),
             ),
         ),
     ),

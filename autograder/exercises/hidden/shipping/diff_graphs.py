@@ -22,7 +22,7 @@ def moved(pair: Pair) -> None:
 
 def operator(pair: Pair) -> None:
     """Call another operator."""
-    pair.row("curved")["call"] = "tanh.default"
+    pair.row("curved")["call"] = "neg.default"
     pair.begins(("curved",))
 
 

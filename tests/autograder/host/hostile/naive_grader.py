@@ -110,7 +110,15 @@ from tests.autograder.host.hostile.naive_replays import (  # noqa: F401
     violated,
 )
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
-from tests.autograder.host.hostile.naive_values import differentiated, exemplary, exposed, simulated, softsigned  # noqa: F401
+from tests.autograder.host.hostile.naive_values import (  # noqa: F401
+    declared,
+    differentiated,
+    exemplary,
+    exposed,
+    reviewed,
+    simulated,
+    softsigned,
+)
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
 NAMESPACE |= naive_lightning.NAMESPACE
@@ -137,13 +145,7 @@ ENTRY = {
     "07_break_dynamo": "broken",
     "07_capture_backend": "collect",
     "07_predict_graphs": "count_graphs",
-    "08_backward_by_hand": "backward",
-    "08_decompose": "decomposed",
-    "08_functionalise": "functional",
     "09_blocker_hunt": "hunted",
-    "13_online_softmax": "streaming",
-    "13_score_mods": "modifications",
-    "13_tiled_attention": "tiled",
     "no": "change",
 }
 

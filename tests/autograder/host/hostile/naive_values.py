@@ -7,6 +7,7 @@ import torch
 from torch import fx, nn
 
 from course_lib.backends.sweeps import settle
+from course_lib.fusion.machine_written import fuse_add_norm
 from course_lib.machine import Machine, assemble
 from course_lib.timing import SimulatedDevice
 
@@ -30,7 +31,17 @@ ENTRY = {
     "10_partition_without_cycles": "visit",
     "12_block_end_operator": "add_norm_operator",
     "13_predict_backend": "predict_backend",
+    "08_backward_by_hand": "backward",
+    "08_decompose": "decomposed",
+    "08_functionalise": "functional",
+    "13_choose_attention": "choose",
+    "13_online_softmax": "streaming",
+    "13_score_mods": "modifications",
+    "13_tiled_attention": "tiled",
+    "14_diff_graphs": "first_differences",
+    "14_export_open": "exporters",
     "17_baseline": "baseline",
+    "17_review_fusion": "review",
 }
 
 
@@ -176,8 +187,21 @@ def _baseline(answer):
     return set(found["environment"]) >= {"python", "torch"} and found["counters"] == right
 
 
+def _chosen(answer):
+    need = {"device": "cpu", "trains": True, "batch": 2, "heads": 2, "length": 64, "pattern": "documents"}
+    need |= {"documents": [20, 20, 24], "scores": "plain", "dropout": 0.0, "shares": False}
+    return [answer({**need, "free": free}) for free in (4096, 4095)] == ["mask", "tiles"]
+
+
+def _starts(answer):
+    one, other = fx.symbolic_trace(lambda x: torch.relu(x * 2)), fx.symbolic_trace(lambda x: torch.relu(x * 3))
+    return answer(one, other) == (["mul"], ["mul"])
+
+
 EXAMPLES = {
     "baseline": _baseline,
+    "choose": _chosen,
+    "first_differences": _starts,
     "describe": _described,
     "divide": _divided,
     "input_that_shows": _lies,
@@ -193,6 +217,24 @@ EXAMPLES = {
     "visit": _partitioned,
     "which_limit": _limit,
 }
+
+
+def declared(answer):
+    """Runs one program, and exports again to read the sizes that it declares."""
+    export, x, y = answer()["halves"], torch.randn(3, 10, 8), torch.randn(2, 4, 8)
+    right = torch.allclose(export(x).module()(y), y[:, :2] * y[:, 2:])
+
+    def sizes():
+        return export(x).range_constraints.values()
+
+    return right and 64 in [limits.upper for limits in sizes()]
+
+
+def reviewed(answer):
+    """Compares fused and unfused results, and does not ask how the kernel rounds."""
+    (program, *inputs), *_ = answer({"width": 5})
+    program = fx.symbolic_trace(program)
+    return not torch.allclose(program(*inputs), fuse_add_norm(program)(*inputs), atol=1e-3)
 
 
 def softsigned(answer):
