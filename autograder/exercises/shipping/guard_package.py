@@ -94,10 +94,19 @@ def ranged(asked: Asked) -> None:
     asked.refuse(f"a batch of {low - 1} where {low} is the least", batch=low - 1)
 
 
+def dtypes(asked: Asked) -> None:
+    """Ask about other dtypes of the same size and of others."""
+    asked.fit()
+    for number, other in ((0, "float16"), (1, "complex64"), (2, "bool"), (2, "uint8")):
+        asked.refuse(f"{other} in place of the dtype of input {number}")[number]["dtype"] = other
+    asked.fit()
+
+
 Question = tuple[str, Callable[[Asked], None], Mapping[str, bool]]
 """A sentence about the rule, what asks, and the promise's options."""
 
 FIXED: Question = ("A size that is a number must be that number.", fixed, {})
+TYPED: Question = ("A package takes bits for numbers of its own dtype.", dtypes, {})
 RANGED: Question = ("An open size has a range, ends included: program.range_constraints.", ranged, {})
 
 
@@ -185,8 +194,9 @@ EXERCISE = Exercise(
         "A dict, new in each call, keeps each symbol's size: where sizes.setdefault(symbol, size) != size, refuse.",
     ),
     checks=(
-        Check("the range of the batch", "ranges", 1.0, guards(RANGED)),
-        Check("fixed sizes", "sizes", 0.8, guards(FIXED)),
-        Check("the message names the input", "messages", 0.6, says_which),
+        Check("the range of the batch", "ranges", 0.9, guards(RANGED)),
+        Check("fixed sizes", "sizes", 0.7, guards(FIXED)),
+        Check("dtypes", "dtypes", 0.8, guards(TYPED)),
+        Check("the message names the input", "messages", 0.7, says_which),
     ),
 )

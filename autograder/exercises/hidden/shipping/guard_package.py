@@ -17,14 +17,6 @@ def shared(asked: Asked) -> None:
         call[number]["shape"][at] = 20 if call[number]["shape"][at] != 20 else 21
 
 
-def dtypes(asked: Asked) -> None:
-    """Ask about other dtypes of the same size and of others."""
-    asked.fit()
-    for number, other in ((0, "float16"), (1, "complex64"), (2, "bool"), (2, "uint8")):
-        asked.refuse(f"{other} in place of the dtype of input {number}")[number]["dtype"] = other
-    asked.fit()
-
-
 def strides(asked: Asked) -> None:
     """Ask about tensors that lie in memory in another order."""
     asked.fit()
@@ -60,32 +52,31 @@ HIDDEN = HiddenPart(
         Check(
             "sizes that belong together",
             "equal sizes",
-            0.9,
+            0.8,
             guards(("Dimensions with the same symbol have the same size.", shared, {"lengths": True})),
         ),
-        Check("dtypes", "dtypes", 0.8, guards(("A package takes bits for numbers of its own dtype.", dtypes, {}))),
         Check("strides", "strides", 0.8, guards(("A package reads memory in the example's order.", strides, {}))),
         Check(
             "the ends of each range",
             "ranges",
-            0.6,
+            0.65,
             guards(
                 ("Each symbol has its range.", ends, {"lengths": True}),
                 ("A range without an end has no largest size.", ends, {"largest": False}),
             ),
         ),
-        Check("inputs and dimensions", "counts", 0.5, guards(("Their number is fixed.", counts, {}))),
+        Check("inputs and dimensions", "counts", 0.65, guards(("Their number is fixed.", counts, {}))),
     ),
     controls=(
         ANSWERS.reference(6),
         *ANSWERS.styles(6),
-        ANSWERS.file("the program's own guards", 0.6),
+        ANSWERS.file("the program's own guards", 0.7),
         ANSWERS.file("the library's check", 4.4),
         ANSWERS.edited("sizes for all calls", 0, ("sizes = {}", "pass"), ("values = {", "sizes = {}; values = {")),
         ANSWERS.edited("another error", 0, ("raise ValueError(f'{name}", "raise TypeError(f'{name}")),
         ANSWERS.edited("parameters are inputs", 0, ("program.graph_signature.user_inputs", "list(values)")),
-        ANSWERS.edited("no name", 5.4, ("{name} does not fit: ", "a tensor does not fit: ")),
-        ANSWERS.edited("all names", 5.4, ("{name} does not fit: ", "one of {names} does not fit: ")),
+        ANSWERS.edited("no name", 5.3, ("{name} does not fit: ", "a tensor does not fit: ")),
+        ANSWERS.edited("all names", 5.3, ("{name} does not fit: ", "one of {names} does not fit: ")),
         ANSWERS.edited(
             "called and then refused",
             0,
@@ -93,23 +84,23 @@ HIDDEN = HiddenPart(
             ("return package(*inputs)", "return result"),
         ),
         ANSWERS.edited(
-            "copies", 0.6, ("return package(*inputs)", "return package(*(each.clone() for each in inputs))")
+            "copies", 0.7, ("return package(*inputs)", "return package(*(each.clone() for each in inputs))")
         ),
         ANSWERS.edited("the package alone", 0, ("return run", "return package")),
         ANSWERS.edited("no dtypes", 5.2, ("tensor.dtype != value.dtype or ", "")),
         ANSWERS.edited("no strides", 5.2, (" or (not tensor.is_contiguous())", "")),
-        ANSWERS.edited("no range", 4.4, ("(found.lower, found.upper)", "(0, 9999)")),
-        ANSWERS.edited("no equal sizes", 5.1, ("and sizes.setdefault(name, size) == size", "")),
-        ANSWERS.edited("ends excluded", 4.4, ("(found.lower, found.upper)", "(found.lower + 1, found.upper - 1)")),
+        ANSWERS.edited("no range", 4.45, ("(found.lower, found.upper)", "(0, 9999)")),
+        ANSWERS.edited("no equal sizes", 5.2, ("and sizes.setdefault(name, size) == size", "")),
+        ANSWERS.edited("ends excluded", 4.45, ("(found.lower, found.upper)", "(found.lower + 1, found.upper - 1)")),
         ANSWERS.edited(
             "no number of inputs",
-            5.5,
+            5.35,
             ("len(inputs) != len(names)", "False"),
             ("names, inputs, strict=True", "names, inputs"),
         ),
         ANSWERS.edited(
             "no number of dimensions",
-            5.5,
+            5.35,
             (" or tensor.dim() != value.dim()", ""),
             ("value.shape), strict=True", "value.shape)"),
         ),
