@@ -239,8 +239,13 @@ import copy
 import io
 import logging
 import math
+import os
+import re
+import subprocess
+import sys
 import tempfile
 import warnings
+import zipfile
 from collections import Counter
 from contextlib import redirect_stderr
 from importlib import import_module

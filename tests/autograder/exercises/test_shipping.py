@@ -4,8 +4,10 @@ import pytest
 import torch
 from torch import fx
 
+from autograder.exercises.programs import packages
 from autograder.exercises.programs.graph_rows import graph_of
 from autograder.exercises.shipping.diff_graphs import program
+from autograder.exercises.shipping.guard_package import promise
 from autograder.host.draw import Draw
 from tests.autograder.exercises.judged import judged, reference, said
 
@@ -21,6 +23,14 @@ NAMED = [
         "divide by the number of kept tokens",
         ("(x * kept).sum(1) / kept.sum(1)", "(x * kept).mean(1)"),
     ),
+    ("14_guard_package", "where 55 is the largest", ("(found.lower, found.upper)", "(0, 9999)")),
+    (
+        "14_guard_package",
+        "the guard raised TypeError; expected ValueError",
+        ("ValueError(f'{name}", "TypeError(f'{name}"),
+    ),
+    ("14_guard_package", "Look at shape and dtype only", ("sizes = {}", "sizes, _ = ({}, inputs[0].sum())")),
+    ("14_guard_package", "and no other input", ("{name} does not fit: ", "one of {names} does not fit: ")),
     ("14_repair_exports", "data-dependent expression", ("torch.arange(x.shape[0]) < count", "x[: int(count)] > 0")),
     ("14_repair_exports", "It forgot the earlier calls", ("self.total += x.sum(0)", "return x - x.mean(0)")),
     ("14_repair_exports", "counted from 0", ("< count", "<= count")),
@@ -54,6 +64,19 @@ def test_the_state_must_be_kept_and_not_only_computed():
     record = judged("14_repair_exports", answer, hidden=False, only=["`running` in two calls"])
     assert record.points == 0
     assert "in call 2" in record.checks[0].message
+
+
+def test_a_promise_becomes_a_program_with_these_sizes_and_ranges():
+    promised = promise(Draw(5, "promise"), lengths=True)
+    program = packages.promised(**promised.told())
+    values = {node.name: node.meta["val"] for node in program.graph.find_nodes(op="placeholder")}
+    hidden, residual, mask = (values[name] for name in packages.NAMES)
+    assert program.graph_signature.user_inputs == packages.NAMES
+    assert list(map(str, hidden.shape)) == list(map(str, residual.shape))
+    assert str(hidden.shape[0]) == str(mask.shape[0])
+    assert [str(each.dtype).removeprefix("torch.") for each in (hidden, residual, mask)] == promised.dtypes
+    found = {(int(each.lower), int(each.upper)) for each in program.range_constraints.values()}
+    assert found == set(promised.ranges.values())
 
 
 def test_rows_become_a_graph_with_these_names_and_constants():

@@ -92,6 +92,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% unanswered 13_tiled_attention
 # %% mistake 14_diff_graphs = 7: a set of classes
 # %% mistake 14_export_open = 9.2: no ranges
+# %% mistake 14_guard_package = 5.2: no dtypes
 # %% unanswered 14_repair_exports
 # %% unanswered 15_find_violations
 # %% mistake 15_launch_bound = 3.75: replays launch each kernel
