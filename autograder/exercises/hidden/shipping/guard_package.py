@@ -72,9 +72,9 @@ HIDDEN = HiddenPart(
         *ANSWERS.styles(6),
         ANSWERS.file("the program's own guards", 0.7),
         ANSWERS.file("the library's check", 4.4),
-        ANSWERS.edited("sizes for all calls", 0, ("sizes = {}", "pass"), ("values = {", "sizes = {}; values = {")),
+        ANSWERS.edited("sizes for all calls", 0, ("sizes = {}", "pass"), ("promised = {", "sizes = {}; promised = {")),
         ANSWERS.edited("another error", 0, ("raise ValueError(f'{name}", "raise TypeError(f'{name}")),
-        ANSWERS.edited("parameters are inputs", 0, ("program.graph_signature.user_inputs", "list(values)")),
+        ANSWERS.edited("parameters are inputs", 0, ("program.graph_signature.user_inputs", "list(promised)")),
         ANSWERS.edited("no name", 5.3, ("{name} does not fit: ", "a tensor does not fit: ")),
         ANSWERS.edited("all names", 5.3, ("{name} does not fit: ", "one of {names} does not fit: ")),
         ANSWERS.edited(

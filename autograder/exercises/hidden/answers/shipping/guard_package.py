@@ -1,6 +1,6 @@
 def guarded(package, program: ExportedProgram):
     """Return a function of tensors that calls the package if they fit, else raises ValueError; about 20 lines."""
-    values = {node.name: node.meta["val"] for node in program.graph.find_nodes(op="placeholder")}
+    promised = {node.name: node.meta["val"] for node in program.graph.find_nodes(op="placeholder")}
     names = program.graph_signature.user_inputs
     ranges = {str(symbol): (found.lower, found.upper) for symbol, found in program.range_constraints.items()}
 
@@ -18,7 +18,7 @@ def guarded(package, program: ExportedProgram):
         if len(inputs) != len(names):
             raise ValueError(f"{len(inputs)} tensors given, {len(names)} expected")
         for name, tensor in zip(names, inputs, strict=True):
-            if not fits(tensor, values[name], sizes):
+            if not fits(tensor, promised[name], sizes):
                 raise ValueError(f"{name} does not fit: {tensor.dtype}, {tuple(tensor.shape)}")
         return package(*inputs)
 
