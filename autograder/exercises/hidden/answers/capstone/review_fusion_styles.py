@@ -73,7 +73,7 @@ def program(kind, width):
         if kind == "filled":
             y.fill_(0.5)
         normed = F.layer_norm(total, [width], weight, bias)
-        return torch.maximum(normed, total) if kind == "read twice" else normed
+        return normed * total if kind == "read twice" else normed
 
     return run
 
