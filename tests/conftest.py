@@ -34,9 +34,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """Leave what was imported out of every later search for garbage, which would take seconds each time.
 
-    And Dynamo's stopwatch out of captures: its number goes into a log that no test reads.
+    And search more seldom: tests make many objects, and memory is there. And leave Dynamo's stopwatch out of captures:
+    its number goes into a log that no test reads.
     """
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
     if "torch._dynamo" in sys.modules:
         leave_guards_untimed()

@@ -239,7 +239,6 @@ import copy
 import io
 import logging
 import math
-import os
 import re
 import subprocess
 import sys
