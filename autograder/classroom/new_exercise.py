@@ -21,6 +21,7 @@ from autograder.exercises.lessons import LESSONS, exercise_id
 
 CHECKOUT = Path(__file__).parents[2]
 TEXTS = Path(__file__).parent / "exercise_texts"
+Cell = dict[str, Any]  # of a notebook, as it stands in the file
 POINTS = 2
 MISTAKES = {"value": "the input is left out", "callable": "a sum"}
 """For each kind of trivial exercise, the name of its second answer of known marks, which earns 0 points."""
@@ -147,7 +148,7 @@ def _uses(code: str, name: str) -> bool:
     return re.search(rf"\b{name}\b", code) is not None
 
 
-def _cells(exercise: NewExercise) -> Iterator[dict[str, Any]]:
+def _cells(exercise: NewExercise) -> Iterator[Cell]:
     """Yield five cells: the task, the answer, a first call of the answer, its check, and a question."""
     stem = exercise.name.replace("_", "-")
     check = f'from autograder.practice import check\ncheck("{exercise.id}", {exercise.name})'
@@ -159,7 +160,7 @@ def _cells(exercise: NewExercise) -> Iterator[dict[str, Any]]:
     yield _cell("markdown", f"think-{stem}", exercise.text("question.md"))
 
 
-def _graded(grade_id: str, *, solution: bool) -> dict[str, Any]:
+def _graded(grade_id: str, *, solution: bool) -> Cell:
     """Return nbgrader's metadata for an answer cell or a check cell."""
     return {
         "grade": not solution,
@@ -171,10 +172,10 @@ def _graded(grade_id: str, *, solution: bool) -> dict[str, Any]:
     }
 
 
-def _cell(kind: str, cell_id: str, text: str, nbgrader: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _cell(kind: str, cell_id: str, text: str, nbgrader: Mapping[str, Any] | None = None) -> Cell:
     """Return a cell with its keys in the order in which Jupyter stores them."""
     metadata = {"nbgrader": nbgrader} if nbgrader else {}
-    cell: dict[str, Any] = {"cell_type": kind, "id": cell_id, "metadata": metadata}
+    cell: Cell = {"cell_type": kind, "id": cell_id, "metadata": metadata}
     cell |= {"execution_count": None, "outputs": []} if kind == "code" else {}
     return dict(sorted({**cell, "source": text.strip("\n").splitlines(keepends=True)}.items()))
 

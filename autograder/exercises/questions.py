@@ -24,6 +24,9 @@ from autograder.host.grading import new_seed
 SHIPPED = Path(__file__).parent / "shipped"
 """A file for each exercise with kept functions, in a student's installation only."""
 
+Question = dict[str, Any]
+"""A question to an answer, or a part of one, as plain data: it becomes JSON."""
+
 Results = dict[str, Any]
 _RECORDED: ContextVar[Results | None] = ContextVar("recorded", default=None)
 

@@ -143,7 +143,7 @@ def exchange_places() -> Places:
     return Places(Path(root), course)
 
 
-def _settings() -> dict[str, Any]:
+def _settings() -> Mapping[str, Any]:
     """Return the exchange and the course of nbgrader's configuration files; the first file that has one counts."""
     from jupyter_core.paths import jupyter_config_path
     from traitlets.config.loader import PyFileConfigLoader

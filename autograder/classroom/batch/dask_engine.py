@@ -17,7 +17,7 @@ import logging
 import os
 import platform
 import shutil
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -209,7 +209,7 @@ def slurm_jobs(security: Any) -> Any:
     from dask_jobqueue.slurm import SLURMCluster
 
     defaults = {"cores": 1, "processes": 1, "memory": "16 GB", "job-extra-directives": ["--gres=gpu:1"]}
-    chosen: dict[str, Any] = {
+    chosen: Mapping[str, Any] = {
         name.replace("-", "_"): config.get(f"jobqueue.slurm.{name}") or value for name, value in defaults.items()
     }
     return SLURMCluster(

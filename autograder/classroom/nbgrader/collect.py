@@ -24,6 +24,7 @@ from autograder.classroom.nbgrader.quarantine import KEPT, QUIET, STUDENT, TIMES
 from autograder.classroom.notes import write_notes
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
 
+Record = dict[str, Any]  # of one hand-in, as nbgrader keeps it
 NOBODY = ""
 MOST_FILES = 20
 CLOCKS_DIFFER = timedelta(minutes=10)  # allowed difference between the student's machine and the exchange's
@@ -44,9 +45,9 @@ class CheckedCollect(ExchangeCollect):
         """Choose the newest accepted hand-in of each student."""
         self._students: set[str] | None = None
         super().init_src()
-        self.src_records: list[dict[str, Any]] = [record for record in self.src_records if record["username"] != NOBODY]
+        self.src_records: list[Record] = [record for record in self.src_records if record["username"] != NOBODY]
 
-    def _path_to_record(self, path: str) -> dict[str, Any]:
+    def _path_to_record(self, path: str) -> Record:
         """Return student and time from a folder's name; a folder that is refused gets the student `NOBODY`."""
         folder = Path(path)
         student, claimed, refused = NOBODY, datetime.min, ""
@@ -117,7 +118,7 @@ class CheckedCollect(ExchangeCollect):
             return bool(here != claimed)
         return bool(self.update and (here is None or claimed > here))
 
-    def _replace(self, folder: Path, to: Path, record: dict[str, Any]) -> None:
+    def _replace(self, folder: Path, to: Path, record: Record) -> None:
         part = _part(to)
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)

@@ -33,6 +33,7 @@ from autograder.classroom.notes import other_names
 from autograder.classroom.pages import filters
 
 TEMPLATES = Path(filters.__file__).parent / "templates"
+Resources = dict[str, Any]  # what nbconvert hands from step to step
 _LOADED = re.compile(r"@font-face\s*\{[^}]*\}|@import[^;]*;|url\((?!['\"]?data:)[^)]*\)|/\*# sourceMappingURL[^*]*\*/")
 
 
@@ -83,17 +84,17 @@ class FeedbackExporter(HTMLExporter):
         for name in FILTERS:
             yield name, getattr(filters, name)
 
-    def _init_resources(self, resources: dict[str, Any] | None) -> dict[str, Any]:
-        found: dict[str, Any] = super()._init_resources(resources)
+    def _init_resources(self, resources: Resources | None) -> Resources:
+        found: Resources = super()._init_resources(resources)
         include = found["include_css"]
         found["include_css"] = lambda name: Markup(_loading_nothing(include(name)))  # nbgrader's own
         return found
 
     def from_notebook_node(
-        self, nb: NotebookNode, resources: dict[str, Any] | None = None, **others: Any
-    ) -> tuple[str, dict[str, Any]]:
+        self, nb: NotebookNode, resources: Resources | None = None, **others: Any
+    ) -> tuple[str, Resources]:
         """Return the page; nbconvert would parse and write it anew to describe pictures, which ours are already."""
-        made: tuple[str, dict[str, Any]] = TemplateExporter.from_notebook_node(
+        made: tuple[str, Resources] = TemplateExporter.from_notebook_node(
             self, nb, self._init_resources(resources), **others
         )
         page, found = made

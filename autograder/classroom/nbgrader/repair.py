@@ -37,7 +37,7 @@ NOTEBOOK_CHARACTERS = 200_000  # in all cells; the longest lesson has 42,000
 PICTURE_CHARACTERS = 3_000_000  # in all pictures, in base 64: what an instructor or a student opens stays small
 NAME_CHARACTERS = 200
 SCHEMA_VERSION = 3
-_EMPTY: dict[str, dict[str, Any]] = {"code": {"outputs": [], "execution_count": None}, "markdown": {}, "raw": {}}
+_EMPTY: Mapping[str, Mapping[str, Any]] = {"code": {"outputs": [], "execution_count": None}, "markdown": {}, "raw": {}}
 _BASE_64 = re.compile(r"[A-Za-z0-9+/\n]*={0,2}\n?")
 _SAID = ("schema_version", "grade_id", "grade", "solution", "task", "locked", "points")
 _UNSAID = {"task": False}  # values that nbgrader itself omits
@@ -112,7 +112,7 @@ class _Rebuilding:
         if kind == "markdown" and (pictures := self._attached(cell.get("attachments"))):
             made["attachments"] = pictures
         # new_code_cell would check the format of each cell, but new_notebook checks all cells at once
-        return from_dict(made | _EMPTY[kind])
+        return from_dict({**made, **_EMPTY[kind]})
 
     def _source(self, cell: Mapping[str, Any]) -> str:
         source = cell.get("source")

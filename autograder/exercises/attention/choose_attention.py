@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from autograder.exercises.questions import kept
+from autograder.exercises.questions import Question, kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
 VARIANTS = ("sdpa", "mask", "flex", "tiles", "dense", "none")
-Need = dict[str, Any]
+Need = Question
 Drawn = Callable[[Draw], Need]
 
 known = kept(__name__, "known")

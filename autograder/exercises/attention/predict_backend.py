@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from autograder.exercises.questions import kept
+from autograder.exercises.questions import Question, kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import named_mistake
@@ -11,7 +11,7 @@ from autograder.host.kinds.value import ValueAnswer
 
 OUTCOMES = ("flash", "math", "error")
 DTYPES = ("float32", "float64", "bfloat16", "float16")
-Call = dict[str, Any]
+Call = Question
 Change = Callable[[Call, Draw], None]
 
 known = kept(__name__, "known")

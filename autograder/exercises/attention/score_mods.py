@@ -4,14 +4,13 @@ A score_mod computes one score from a score and four indices. The host captures 
 graph computes all scores at once, and compares with dense tensors. Numbers of blocks are compared with PyTorch's own.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from autograder.exercises.questions import kept
+from autograder.exercises.questions import Question, kept
 from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -178,17 +177,14 @@ def _require_equal(found: Tensor, name: str, inputs: Sequence[Tensor], sizes: Si
         raise error from None
 
 
-Question = Mapping[str, Any]
-
-
-def question(draw: Draw, kind: str, *, whole: bool = True) -> dict[str, Any]:
+def question(draw: Draw, kind: str, *, whole: bool = True) -> Question:
     """Return a question about a block mask: its kind, the length, and the size of a block.
 
     With `whole`, the block divides the length.
     """
     block, blocks = draw.choice((4, 8, 16)), draw.integer(3, 9)
     length = block * blocks - (0 if whole else draw.integer(1, block - 1))
-    asked: dict[str, Any] = {"mask": kind, "length": length, "block": block}
+    asked: Question = {"mask": kind, "length": length, "block": block}
     if kind == "window":  # one more or one less changes a block
         asked["window"] = block * draw.integer(1, blocks - 2) + draw.choice((-1, 1))
     if kind == "documents":

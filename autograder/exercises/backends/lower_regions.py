@@ -19,7 +19,7 @@ from autograder.exercises.programs.fused_regions import (
     random_region,
     results_of,
 )
-from autograder.exercises.questions import kept
+from autograder.exercises.questions import Question, kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.value import ValueAnswer
@@ -28,7 +28,7 @@ from course_lib.errors import BackendError
 from course_lib.machine import Machine, Program, Region, assemble
 
 Rows = list[list[Any]]
-Drawn = Callable[[Draw], dict[str, Any]]
+Drawn = Callable[[Draw], Question]
 Require = Callable[[ValueAnswer, Region, Draw], None]
 MOST_ROWS, LONGEST_ROW, MOST_CHARACTERS, LARGEST = 400, 6, 40, 2**53
 CLOSE = 1e-9  # relative, in float64: other orders of a sum pass
@@ -221,7 +221,7 @@ def lowers(*regions: Drawn, require: Callable[..., object] = require_values, tog
 def drawn(wish: Wish, *, tight: bool = False) -> Drawn:
     """Return a function that draws such a region; a `tight` one does not fit into its registers."""
 
-    def region(draw: Draw) -> dict[str, Any]:
+    def region(draw: Draw) -> Question:
         while True:
             found = random_region(draw, wish)
             least = len({read for node in found["nodes"] for read in node[2] if read in found["inputs"]})

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.exercises.questions import kept
+from autograder.exercises.questions import Question, kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted, same
@@ -12,8 +12,9 @@ from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 from autograder.host.point_shares import share_among
 
-Question = Mapping[str, Any]
-Change = Callable[[Draw, dict[str, Any], dict[str, Any]], None]
+Target = Question  # what a target takes
+Node = Question
+Change = Callable[[Draw, Target, Node], None]
 FLOATS = ("float32", "float64", "bfloat16", "float16")
 OTHERS = ("int64", "int32", "bool", "complex64")
 BINARY = ("add", "sub", "mul", "div", "maximum", "atan2")
@@ -24,10 +25,10 @@ VALUES: Mapping[str, tuple[Any, ...]] = {"alpha": (1, 2, 0.5), "rounding_mode": 
 truth = kept(__name__, "truth")
 
 
-def taken(draw: Draw) -> tuple[dict[str, Any], dict[str, Any]]:
+def taken(draw: Draw) -> tuple[Target, Node]:
     """Return a target, and a node that it takes: one to three operators, one dtype, ranks up to the limit."""
     names = draw.sample(BINARY, 3) + draw.sample(UNARY, 2)
-    operators: dict[str, Any] = {name: {"dtypes": draw.sample(FLOATS, 2), "only": _only(name)} for name in names}
+    operators: Question = {name: {"dtypes": draw.sample(FLOATS, 2), "only": _only(name)} for name in names}
     rank, op = draw.integer(1, 4), draw.choice(names)
     dtype, count = draw.choice(operators[op]["dtypes"]), 2 if op in BINARY else 1
     ranks = [rank, *(draw.integer(0, rank) for _ in range(count - 1))]
@@ -36,50 +37,50 @@ def taken(draw: Draw) -> tuple[dict[str, Any], dict[str, Any]]:
     return {"operators": operators, "rank": rank + draw.integer(1, 2)}, node
 
 
-def _only(name: str) -> dict[str, Any]:
+def _only(name: str) -> Question:
     return {OPTIONS[name]: VALUES[OPTIONS[name]][0]} if name in OPTIONS else {}
 
 
-def other_operator(draw: Draw, target: dict[str, Any], node: dict[str, Any]) -> None:
+def other_operator(draw: Draw, target: Target, node: Node) -> None:
     """Make it a node whose operator the target does not have."""
     alike = BINARY if node["op"] in BINARY else UNARY
     node["op"] = draw.choice([name for name in alike if name not in target["operators"]])
     node["arguments"] = _only(node["op"])
 
 
-def other_dtype(draw: Draw, target: dict[str, Any], node: dict[str, Any]) -> None:
+def other_dtype(draw: Draw, target: Target, node: Node) -> None:
     """Give all tensors of the node a dtype that another operator of the target may take."""
     dtype = draw.choice([d for d in FLOATS + OTHERS if d not in target["operators"][node["op"]]["dtypes"]])
     for tensor in (*node["inputs"], node["result"]):
         tensor["dtype"] = dtype
 
 
-def other_dtype_of_the_result(draw: Draw, target: dict[str, Any], node: dict[str, Any]) -> None:
+def other_dtype_of_the_result(draw: Draw, target: Target, node: Node) -> None:
     """Give only the result a dtype that the operator does not take."""
     node["result"]["dtype"] = draw.choice(OTHERS)
 
 
-def other_dtype_of_the_last_input(draw: Draw, target: dict[str, Any], node: dict[str, Any]) -> None:
+def other_dtype_of_the_last_input(draw: Draw, target: Target, node: Node) -> None:
     """Give only the last input a dtype that the operator does not take."""
     node["inputs"][-1]["dtype"] = draw.choice(OTHERS)
 
 
-def larger_rank(draw: Draw, target: dict[str, Any], node: dict[str, Any]) -> None:
+def larger_rank(draw: Draw, target: Target, node: Node) -> None:
     """Give an input and the result one dimension more than the target takes."""
     draw.choice(node["inputs"])["rank"] = node["result"]["rank"] = target["rank"] + 1
 
 
-def exactly_the_rank(draw: Draw, target: dict[str, Any], node: dict[str, Any]) -> None:
+def exactly_the_rank(draw: Draw, target: Target, node: Node) -> None:
     """Give the result, and an input, as many dimensions as the target takes: it is taken."""
     draw.choice(node["inputs"])["rank"] = node["result"]["rank"] = target["rank"]
 
 
-def larger_rank_of_an_input(draw: Draw, target: dict[str, Any], node: dict[str, Any]) -> None:
+def larger_rank_of_an_input(draw: Draw, target: Target, node: Node) -> None:
     """Give only the last input more dimensions than the target takes, as a reduction does."""
     node["inputs"][-1]["rank"] = target["rank"] + draw.integer(1, 2)
 
 
-def mixed_dtypes(draw: Draw, target: dict[str, Any], node: dict[str, Any]) -> None:
+def mixed_dtypes(draw: Draw, target: Target, node: Node) -> None:
     """Make it a node of two tensors of different dtypes, both of which the operator takes."""
     op = draw.choice([name for name in target["operators"] if name in BINARY])
     first, second = target["operators"][op]["dtypes"]
@@ -88,7 +89,7 @@ def mixed_dtypes(draw: Draw, target: dict[str, Any], node: dict[str, Any]) -> No
     node["result"] = {"dtype": first, "rank": 1}
 
 
-def other_argument(draw: Draw, target: dict[str, Any], node: dict[str, Any]) -> None:
+def other_argument(draw: Draw, target: Target, node: Node) -> None:
     """Make it a node with an argument that has another value than the operator takes."""
     op = draw.choice(tuple(OPTIONS))
     dtype, name = draw.choice(FLOATS), OPTIONS[op]
@@ -98,18 +99,18 @@ def other_argument(draw: Draw, target: dict[str, Any], node: dict[str, Any]) -> 
     node["result"] = {"dtype": dtype, "rank": 1}
 
 
-def argument_left_out(draw: Draw, target: dict[str, Any], node: dict[str, Any]) -> None:
+def argument_left_out(draw: Draw, target: Target, node: Node) -> None:
     """Make it a node without the argument of which the operator takes one value only: it is taken."""
     other_argument(draw, target, node)
     node["arguments"] = {}
 
 
-def no_result(draw: Draw, target: dict[str, Any], node: dict[str, Any]) -> None:
+def no_result(draw: Draw, target: Target, node: Node) -> None:
     """Make it a node that gives no single tensor."""
     node["result"] = None
 
 
-def a_number(draw: Draw, target: dict[str, Any], node: dict[str, Any]) -> None:
+def a_number(draw: Draw, target: Target, node: Node) -> None:
     """Make one of two operands a Python number, which has no dtype and no rank."""
     op = draw.choice([name for name in target["operators"] if name in BINARY])
     dtype = draw.choice(target["operators"][op]["dtypes"])

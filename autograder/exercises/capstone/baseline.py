@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from autograder.exercises.questions import kept
+from autograder.exercises.questions import Question, kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted, shortened
@@ -25,12 +25,11 @@ ENVIRONMENT = {
     "threads": "a whole number from 1",
 }
 """What a record must say of its machine, and in what form; the machine need not be the grader's."""
-Question = Mapping[str, Any]
 
 known = kept(__name__, "known")
 
 
-def question(draw: Draw, *, single: bool = False, alike: bool = False) -> dict[str, Any]:
+def question(draw: Draw, *, single: bool = False, alike: bool = False) -> Question:
     """Draw a layer and the batches that it gets one after the other.
 
     With `single`, one of them has one example. With `alike`, all have one size, and the layer has no dropout.

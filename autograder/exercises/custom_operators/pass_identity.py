@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from autograder.exercises.questions import Question
 from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -13,7 +14,7 @@ from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.value import ValueAnswer
 from course_lib.graph import to_data
 
-Options = dict[str, Any]
+Options = Question
 OPERATORS = ("relu", "tanh", "sin", "exp", "abs", "neg")
 SAID = {
     "None": "uuid() returned None: Inductor then leaves its cache aside for every program.",
@@ -79,7 +80,7 @@ def _require_bounded(answer: ValueAnswer, asked: Options, steps: Sequence[str], 
         ) from None
 
 
-def _data(steps: Sequence[str], kept: int) -> dict[str, Any]:
+def _data(steps: Sequence[str], kept: int) -> Question:
     return to_data(graph_of(steps, kept))[0]
 
 

@@ -5,17 +5,14 @@ The host compiles each program up to the last hook and looks into the graph that
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any
 
-from autograder.exercises.questions import kept
+from autograder.exercises.questions import Question, kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 from autograder.host.point_shares import share_among
-
-Question = dict[str, Any]
 
 HOOKS = (  # those of course_lib.inductor_passes, which imports Inductor
     "pre_grad_custom_pass",

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from autograder.exercises.questions import Question
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.value import ValueAnswer
@@ -28,8 +29,8 @@ class Tape:
     def __init__(self, draw: Draw) -> None:
         self.draw, self.line = draw, draw.integer(2, 9)
         self.harmless = False  # whether statements leave out what violates a rule
-        self.first: list[dict[str, Any]] = []
-        self.second: list[dict[str, Any]] = []
+        self.first: list[Question] = []
+        self.second: list[Question] = []
         self.violations: set[Row] = set()
         self._used: set[int] = set()
         self.latest = self.outside()

@@ -1,9 +1,8 @@
 """Exercise 15.1: predict whether launches or bytes limit a program, from counts."""
 
 from collections.abc import Callable
-from typing import Any
 
-from autograder.exercises.questions import kept
+from autograder.exercises.questions import Question, kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.value import ValueAnswer
@@ -13,7 +12,6 @@ RULE = (
     "Compare launches · launch_us, where a replay is one launch, with the sum of all bytes; 1 GB/s is 1,000 bytes a "
     "microsecond."
 )
-Question = dict[str, Any]
 
 known = kept(__name__, "known")
 

@@ -8,11 +8,12 @@ from typing import Any
 import torch
 
 from autograder.exercises.programs import replayed_runs
+from autograder.exercises.questions import Question
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer
-from autograder.host.kinds.reports import counts, entries, items
+from autograder.host.kinds.reports import Report, counts, entries, items
 
 LARGEST_SEED = 10**6
 NEAR = 1e-5  # the same operators give the same numbers; a machine may sum in another order
@@ -20,7 +21,7 @@ NEVER_REPLAYED = (
     "A replay starts the captured launches on the captured memory: copy_ the inputs into static tensors, and call "
     "graph.replay()."
 )
-Call = dict[str, Any]
+Call = Question
 
 
 def call_of(draw: Draw, *shapes: list[int], draws: int | None = None) -> Call:
@@ -54,7 +55,7 @@ def agree(found: Any, expected: torch.Tensor) -> bool:
     return torch.allclose(torch.tensor(reported, dtype=torch.float64), wanted, rtol=NEAR, atol=NEAR)
 
 
-def rows_of(report: dict[str, Any], name: str, count: int) -> list[Any]:
+def rows_of(report: Report, name: str, count: int) -> list[Any]:
     """Return a list of a report with so many rows; raise `MalformedAnswerError` for anything else."""
     found = report.get(name)
     if not isinstance(found, list) or len(found) != count:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch.nn import functional as F
@@ -12,6 +11,7 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer
+from autograder.host.kinds.reports import Report
 from autograder.host.point_shares import share_among
 
 LARGEST_SEED = 10**6
@@ -22,9 +22,7 @@ MODEL = "a model"
 TORCH_PARTS = tuple(kind for kind in lightning_runs.PARTS if kind != MODEL)
 
 
-def graphs(
-    answer: AnalysisAnswer, draw: Draw, kind: str, train: Sequence[int], held_out: Sequence[int]
-) -> dict[str, Any]:
+def graphs(answer: AnalysisAnswer, draw: Draw, kind: str, train: Sequence[int], held_out: Sequence[int]) -> Report:
     """Return the graphs captured in training and in all, the products in them, and the first losses."""
     seed, factor, sizes = *drawn_run(draw), {"train": list(train), "held_out": list(held_out)}
     report = answer.employ(lightning_runs, "compile_and_fit", kind=kind, seed=seed, factor=factor, **sizes)
@@ -39,7 +37,7 @@ def graphs(
     return report | {"expected": float(F.mse_loss(outputs(kind, seed, batch, factor), batch))}
 
 
-def require_task(report: dict[str, Any]) -> None:
+def require_task(report: Report) -> None:
     """Raise `CheckFailedError` if the answer returned something else than a task."""
     if "class" in report:
         raise CheckFailedError(
@@ -60,7 +58,7 @@ def outputs(kind: str, seed: int, hidden: torch.Tensor, factor: float) -> torch.
     return hidden
 
 
-def require_captured(found: dict[str, Any], kind: str) -> None:
+def require_captured(found: Report, kind: str) -> None:
     """Raise `CheckFailedError` unless all products of the task are in captured graphs."""
     if not found["training"]:
         raise CheckFailedError(
@@ -116,7 +114,7 @@ def recompiles(*, odd: bool) -> Callable[[AnalysisAnswer, Draw], None]:
     return run
 
 
-def exchange(answer: AnalysisAnswer, kind: str, seed: int, factor: float) -> dict[str, Any]:
+def exchange(answer: AnalysisAnswer, kind: str, seed: int, factor: float) -> Report:
     """Return what was found in each of the four combinations, by name."""
     report = answer.employ(lightning_runs, "exchange_checkpoints", kind=kind, seed=seed, factor=factor)
     if not isinstance(report, dict):
@@ -133,7 +131,7 @@ def exchange(answer: AnalysisAnswer, kind: str, seed: int, factor: float) -> dic
     return found
 
 
-def require_exchanged(found: dict[str, Any], combination: str, expected: torch.Tensor) -> None:
+def require_exchanged(found: Report, combination: str, expected: torch.Tensor) -> None:
     """Raise `CheckFailedError` unless a checkpoint was loaded and gave the saved task's outputs."""
     result = found.get(combination)
     if isinstance(result, str):

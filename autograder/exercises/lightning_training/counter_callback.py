@@ -10,7 +10,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer
 from autograder.host.kinds.differences import contrasted
-from autograder.host.kinds.reports import entries, numbers
+from autograder.host.kinds.reports import Report, entries, numbers
 
 NAMES = ("C1", "C2", "C3", "C4", "C5")
 NEAR = 0.02  # a step moves a counter by about 1, another order of sums by less than 0.001
@@ -64,7 +64,7 @@ def near(found: float, expected: float) -> bool:
     return math.isclose(found, expected, rel_tol=1e-6, abs_tol=NEAR)
 
 
-def _list(report: dict[str, Any], name: str) -> list[Any]:
+def _list(report: Report, name: str) -> list[Any]:
     found = report.get(name)
     if not isinstance(found, list):
         raise MalformedAnswerError

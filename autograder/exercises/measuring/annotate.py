@@ -7,7 +7,7 @@ ranges, and the log is checked. The program is random in each call, so no log ca
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from autograder.exercises.questions import kept
+from autograder.exercises.questions import Question, kept
 from autograder.host.checks.known_mistakes import Mistake, mistakes_made, options_of
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -17,7 +17,7 @@ from autograder.host.kinds.value import ValueAnswer
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 
-Part = dict[str, Any]
+Part = Question
 """{"name": str, "body": [operation or Part, ...], "catches": bool}; an operation that ends with "!" raises."""
 
 NAMES = ("encoder", "layer", "attention", "scores", "context", "feed_forward", "norm", "dropout", "head", "embed")

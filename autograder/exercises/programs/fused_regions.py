@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from autograder.exercises.questions import Question
 from autograder.host.draw import Draw
 from course_lib.machine import Region
 
@@ -115,7 +116,7 @@ class _Nodes:
         self.add("add" if op == "mul" and sum(degrees) > STEEP else op, *pair)
 
 
-def random_region(draw: Draw, wish: Wish) -> dict[str, Any]:
+def random_region(draw: Draw, wish: Wish) -> Question:
     """Return a random region with random names that reads all its inputs."""
     while True:
         region = _region(draw, wish)
@@ -127,7 +128,7 @@ def random_region(draw: Draw, wish: Wish) -> dict[str, Any]:
             return renamed(draw, region)
 
 
-def _region(draw: Draw, wish: Wish) -> dict[str, Any]:
+def _region(draw: Draw, wish: Wish) -> Question:
     space = draw.sample(range(3, 8), wish.rank)
     if wish.ones:
         space[draw.integer(0, wish.rank - 1)] = 1
@@ -148,7 +149,7 @@ def _region(draw: Draw, wish: Wish) -> dict[str, Any]:
 
 def region_of(
     space: list[int], registers: int, inputs: Mapping[str, Any], nodes: list[list[Any]], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> Question:
     """Return a region; an output that is a reduction has one element for each row."""
     rowwise = {name for name, op, _ in nodes if op.endswith(".row")}
     layout = {name: LAYOUTS["rows" if name in rowwise else "whole"](space) for name in outputs}
@@ -161,7 +162,7 @@ def region_of(
     }
 
 
-def normalised_rows(draw: Draw, registers: int) -> dict[str, Any]:
+def normalised_rows(draw: Draw, registers: int) -> Question:
     """Return layer norm after a bias and a residual, as at the end of BERT's block; all inputs are expanded."""
     space = draw.sample(range(3, 8), 2)
     names = ("x", "bias", "residual", "weight", "shift")
@@ -182,7 +183,7 @@ def normalised_rows(draw: Draw, registers: int) -> dict[str, Any]:
     return renamed(draw, region_of(space, registers, inputs, nodes, ["result"]))
 
 
-def renamed(draw: Draw, region: dict[str, Any]) -> dict[str, Any]:
+def renamed(draw: Draw, region: Question) -> Question:
     """Return the region with random names, from which nothing can be read."""
     old = [*region["inputs"], *(node[0] for node in region["nodes"])]
     new: dict[Any, str] = dict(zip(old, draw.sample([f"v{i}" for i in range(3 * len(old))], len(old)), strict=True))

@@ -22,6 +22,7 @@ LETTERS = 20
 RATE = 0.01
 WIDTH = 5  # no size of a batch, since Dynamo takes equal sizes for one
 Pairs = list[tuple[torch.Tensor, torch.Tensor]]
+Plain = dict[str, Any]  # what a report holds, or options by name
 
 
 def batches(seed: int, count: int) -> Pairs:
@@ -35,7 +36,7 @@ def batches(seed: int, count: int) -> Pairs:
     return pairs
 
 
-def sizes(dropout: float) -> dict[str, Any]:
+def sizes(dropout: float) -> Plain:
     """Return the sizes of a small model of these letters."""
     return {
         "hidden_size": 16,
@@ -48,7 +49,7 @@ def sizes(dropout: float) -> dict[str, Any]:
     }
 
 
-def run_of(seed: int, steps: int, dropout: float) -> dict[str, Any]:
+def run_of(seed: int, steps: int, dropout: float) -> Plain:
     """Return what a port of the trainer is made from, but for its folder."""
     return {
         "train": batches(seed, steps),
@@ -99,11 +100,11 @@ def scale_weights(module: nn.Module, factor: float) -> None:
             parameter.mul_(factor)
 
 
-def _weights(module: nn.Module) -> dict[str, Any]:
+def _weights(module: nn.Module) -> Plain:
     return {name: value.tolist() for name, value in module.state_dict().items()}
 
 
-def fit_port(port: Callable[..., Any], seed: int, steps: int, dropout: float, at: int, factor: float) -> dict[str, Any]:
+def fit_port(port: Callable[..., Any], seed: int, steps: int, dropout: float, at: int, factor: float) -> Plain:
     """Train what `port` returns, and report its classes, the losses, the scalars in its folder and the weights.
 
     Before step `at` the weights are multiplied by `factor` and reported: the losses after it cannot be known before.
@@ -112,7 +113,7 @@ def fit_port(port: Callable[..., Any], seed: int, steps: int, dropout: float, at
     from lightning.pytorch.loggers import TensorBoardLogger
 
     losses: list[float] = []
-    before: dict[str, Any] = {}
+    before: Plain = {}
 
     class Losses(lightning.Callback):
         def on_train_batch_start(self, trainer: Any, task: Any, batch: Any, batch_idx: int) -> None:
@@ -257,7 +258,7 @@ def exchange_checkpoints(answer: Callable[..., Any], kind: str, seed: int, facto
     import lightning
 
     torch._dynamo.reset()
-    found: dict[str, Any] = {}
+    found: Plain = {}
     backend, counts = _backend(factor)
 
     def made(compiled: bool, weights: int) -> Any:

@@ -67,7 +67,7 @@ def tensor(shape: Sequence[int], dtype: str, *, swapped: bool = False) -> torch.
 
 def guarded_calls(
     answer: Callable[..., Any], promise: Mapping[str, Any], calls: Sequence[Sequence[Given]]
-) -> list[dict[str, Any]]:
+) -> Sequence[Mapping[str, Any]]:
     """Return what a guard does with each call: what it raises and says, and what it does with the package.
 
     `returned` tells whether it called the package once, with the tensors of the call, and returned its result.

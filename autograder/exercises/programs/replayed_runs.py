@@ -89,7 +89,7 @@ class Witness(TorchDispatchMode):
         return result
 
 
-def _plain(tensor: torch.Tensor) -> dict[str, Any]:
+def _plain(tensor: torch.Tensor) -> Mapping[str, Any]:
     """Return shape and values; None stands for what is no finite number."""
     values = tensor.detach().double().flatten().tolist()
     return {"shape": list(tensor.shape), "values": [value if math.isfinite(value) else None for value in values]}

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autograder.exercises.questions import Question
 from autograder.host.draw import Draw
 from course_lib.backends.toy.registers import allocate
 from course_lib.machine import Access, Instruction, Register, Unit
@@ -31,13 +32,13 @@ class Wish:
     registers: tuple[int, ...] = (4, 5)
 
 
-def random_program(draw: Draw, wish: Wish) -> dict[str, Any]:
+def random_program(draw: Draw, wish: Wish) -> Question:
     """Draw a program whose values all reach an output."""
     columns = draw.choice((256, 512, 768))
     large = columns * draw.choice((128, 256, 512))
     inputs = [f"x{number}" for number in range(3)]
     sizes = {"x0": large, "x1": large, "x2": columns}
-    rows: list[dict[str, Any]] = []
+    rows: list[Question] = []
     for number in range(wish.rows):
         small = draw.integer(0, 99) < 100 * wish.small
         values = [name for name in sizes if not small or sizes[name] == columns]

@@ -13,7 +13,7 @@ NORM, DROPOUT, FUNCTIONAL_NORM = "torch.nn.LayerNorm", "torch.nn.Dropout", "torc
 LAUNCHES = 18  # of one layer: the two fused calls, and all other operators unchanged
 
 
-WIDE: dict[str, Any] = {"width": 1024, "inside": 8, "heads": 1}
+WIDE: Mapping[str, Any] = {"width": 1024, "inside": 8, "heads": 1}
 IDEAL_RATIO = 1.33  # the bytes that a layer of this width moves, before and after
 
 ARGUMENTS = ("x", "bias", "residual", "weight", "layer_norm_bias", "p", "training", "eps")

@@ -35,7 +35,7 @@ class Promise:
             for each, dtype in zip(self.dims, self.dtypes, strict=True)
         ]
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> Given:
         """Return it as arguments of `packages.promised`."""
         return {"dims": self.dims, "dtypes": self.dtypes, "ranges": {k: list(v) for k, v in self.ranges.items()}}
 

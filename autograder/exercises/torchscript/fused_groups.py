@@ -154,7 +154,7 @@ MISTAKES = (
 )
 
 
-def _granted(answer: ValueAnswer, draw: Draw, category: str) -> dict[str, Any]:
+def _granted(answer: ValueAnswer, draw: Draw, category: str) -> Mapping[str, Any]:
     """Return the options of mistakes at the top of a graph, which cost the check of "top level" and no other."""
     if category == "top level":
         return {}

@@ -9,13 +9,14 @@ from typing import Any
 import torch
 from torch import nn
 
+from autograder.exercises.questions import Question
 from autograder.exercises.torchscript.predict_capture import captured_by
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception
 from autograder.host.kinds.value import ValueAnswer
 
-Evidence = dict[str, Any]
+Evidence = Question
 """The observations: {"capture", "error", "warnings", "same_on_example", "same_on_others", "same_in_evaluation",
 "calls_seen"}. "calls_seen" counts how often the program's Python code ran in two calls after capture, 2 in eager mode.
 """

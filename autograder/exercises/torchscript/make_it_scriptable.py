@@ -108,7 +108,7 @@ TRACED = (
 )
 
 
-def _granted(answer: ArchiveAnswer, draw: Draw, category: str) -> dict[str, Any]:
+def _granted(answer: ArchiveAnswer, draw: Draw, category: str) -> Mapping[str, Any]:
     """Return the mistakes of an answer that other checks count, as options of `Recall`; none if they are unknown."""
     state = fresh_state(draw, 4)
     calls = [*plain(draw, 4), *masked(draw, 4), *scaled(draw, 4)]

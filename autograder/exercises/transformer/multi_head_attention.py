@@ -122,7 +122,7 @@ def explaining(
     return mistakes_made(gives, mistakes)
 
 
-def formula_options(answer: ModuleAnswer, draw: Draw, category: str) -> dict[str, Any]:
+def formula_options(answer: ModuleAnswer, draw: Draw, category: str) -> Mapping[str, Any]:
     """Return the options of the formula that the answer has to compute: its known mistakes.
 
     Raises `CheckFailedError` for a mistake that the check of `category` counts.

@@ -4,11 +4,14 @@ from typing import Any
 
 from autograder.host.channel import MalformedAnswerError
 
+Report = dict[str, Any]
+"""What the host's text reports of an answer, as plain data."""
+
 MOST = 10**9
 """A larger count is none: nothing of an answer has so many."""
 
 
-def entries(found: Any) -> dict[str, Any]:
+def entries(found: Any) -> Report:
     """Return a dict of a report; raise `MalformedAnswerError` for anything else."""
     if not isinstance(found, dict):
         raise MalformedAnswerError

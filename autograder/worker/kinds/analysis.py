@@ -12,6 +12,8 @@ from autograder.protocol.requests.answers import Analyse, Employ, Value
 from autograder.worker.kinds.value import plain_data
 from autograder.worker.source import AnswerError
 
+ClassState = tuple[type, dict[str, Any]]  # a class, and what it defines
+
 
 class ChangedProgramError(AnswerError):
     """The answer changed the classes of a program that it was to read."""
@@ -46,15 +48,13 @@ def _programs(text: str) -> types.ModuleType:
     return module
 
 
-def _classes(given: Sequence[object]) -> list[tuple[type, dict[str, Any]]]:
+def _classes(given: Sequence[object]) -> list[ClassState]:
     """Return the class of each module in the programs, and what the class defines."""
     parts = [part for program in given if isinstance(program, nn.Module) for part in program.modules()]
     return [(type(part), dict(vars(type(part)))) for part in parts]
 
 
-def _require_same_classes(
-    before: Sequence[tuple[type, dict[str, Any]]], after: Sequence[tuple[type, dict[str, Any]]]
-) -> None:
+def _require_same_classes(before: Sequence[ClassState], after: Sequence[ClassState]) -> None:
     if before != after:
         changed = {old[0].__name__ for old, new in zip(before, after, strict=False) if old != new}
         raise ChangedProgramError(

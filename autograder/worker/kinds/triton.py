@@ -136,7 +136,7 @@ def _torch() -> SimpleNamespace:
     )
 
 
-def _on_meta(options: Mapping[str, Any]) -> dict[str, Any]:
+def _on_meta(options: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**options, "device": "meta"}
 
 

@@ -131,7 +131,7 @@ MISCONCEPTIONS = (
 )
 
 
-def known(need: Need) -> dict[str, Any]:
+def known(need: Need) -> Mapping[str, Any]:
     """Return the variant to choose, the choices of known mistakes, and why a variant cannot be chosen."""
     right, found = chosen(need), variants(need)
     why = {name: _costly(right, found) if variant.able else variant.why for name, variant in found.items()}

@@ -20,6 +20,7 @@ from autograder.exercises.attention.predict_backend import (
     setting,
 )
 from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.questions import Known
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.misconceptions import Misconception, wrong_values
 
@@ -146,7 +147,7 @@ MISCONCEPTIONS = (
 )
 
 
-def known(call: Mapping[str, Any]) -> dict[str, Any]:
+def known(call: Mapping[str, Any]) -> Known:
     """Return the kernel that PyTorch takes for a call, and the predictions of known mistakes."""
     return {"right": backend_of(call), "wrong": wrong_values(call, MISCONCEPTIONS)}
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from itertools import accumulate
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import create_block_mask
 
-from autograder.exercises.attention.score_mods import Question, Sizes, blocks_right, modifies
+from autograder.exercises.attention.score_mods import Sizes, blocks_right, modifies
 from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.questions import Known, Question
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.captured import CapturedAnswer
@@ -88,7 +88,7 @@ MISCONCEPTIONS = (
 )
 
 
-def counted(asked: Question) -> dict[str, Any]:
+def counted(asked: Question) -> Known:
     """Return the numbers of blocks of a mask, and those of known mistakes."""
     return {"right": block_counts(asked), "wrong": wrong_values(asked, MISCONCEPTIONS)}
 

@@ -86,7 +86,7 @@ MISTAKES: dict[str, tuple[Callable[[Program, Work], Kernels], str]] = {
 }
 
 
-def facts_of(program: Program) -> dict[str, Any]:
+def facts_of(program: Program) -> Mapping[str, Any]:
     """Return the least time, what each mistake takes beside it, and the sentences about mistakes."""
     works = works_of(program)
 

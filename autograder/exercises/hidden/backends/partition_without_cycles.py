@@ -102,7 +102,7 @@ WRONG: Mapping[Callable[[Sequence[Row]], Parts], str] = {
 }
 
 
-def facts_of(rows: Sequence[Row]) -> dict[str, Any]:
+def facts_of(rows: Sequence[Row]) -> Mapping[str, Any]:
     """Return the fewest parts, and of a begin at 0, the bytes that late and early rows store, and known mistakes."""
     early = earliest(rows, enters)
     late = latest(rows, early)

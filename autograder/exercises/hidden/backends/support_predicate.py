@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autograder.exercises.backends.support_predicate import (
+    Node,
+    Target,
     a_number,
     argument_left_out,
     larger_rank_of_an_input,
@@ -16,6 +18,7 @@ from autograder.exercises.backends.support_predicate import (
     refuses,
 )
 from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.questions import Known
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.misconceptions import Misconception, wrong_values
 
@@ -71,14 +74,14 @@ KNOWN = (
 )
 
 
-def truth(question: Mapping[str, Any]) -> dict[str, Any]:
+def truth(question: Mapping[str, Any]) -> Known:
     """Return the first rule that a node breaks, "" if there is none, and wrong answers with their sentences."""
     right = _first(broken(question))
     wrong = [[value, says] for value, says in wrong_values(question, KNOWN) if value != right]
     return {"right": right, "wrong": wrong}
 
 
-def _several(draw: Any, target: dict[str, Any], node: dict[str, Any]) -> None:
+def _several(draw: Any, target: Target, node: Node) -> None:
     """Break two rules at once."""
     larger_rank_of_an_input(draw, target, node)
     draw.choice((other_dtype, no_result))(draw, target, node)

@@ -14,11 +14,11 @@ from autograder.exercises.custom_operators.place_the_pass import (
     MM,
     SPELLINGS,
     TORCH,
-    Question,
     of,
     places,
 )
 from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.questions import Known, Question
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.misconceptions import Misconception, wrong_values
 
@@ -102,7 +102,7 @@ MISCONCEPTIONS = (
 )
 
 
-def known(asked: Question) -> dict[str, Any]:
+def known(asked: Question) -> Known:
     """Return the hooks that see the pattern, and what known mistakes would say."""
     right = hooks(asked)
     return {"right": right, "wrong": [each for each in wrong_values(asked, MISCONCEPTIONS) if each[0] != right]}

@@ -1,10 +1,10 @@
 """Hidden checks and controls of exercise 09.1."""
 
 from functools import lru_cache
-from typing import Any
 
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.inductor.predict_kernels import CALLS, FREE, SUMS, Chain, of_everything, predicts
+from autograder.exercises.questions import Results
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.misconceptions import Misconception, wrong_values
 from course_lib.graph.generated_code import CompiledCost, lowered
@@ -80,7 +80,7 @@ MISCONCEPTIONS = (
 )
 
 
-def known(steps: Chain) -> dict[str, Any]:
+def known(steps: Chain) -> Results:
     """Return the kernels and calls of the program, and the wrong numbers of kernels of known mistakes."""
     return {
         **counted(steps),

@@ -1,9 +1,8 @@
 """Hidden checks and controls of exercise 15.1."""
 
-from typing import Any
-
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.launch_overhead.launch_bound import NEAR, REPLAYED, Question, predicts
+from autograder.exercises.launch_overhead.launch_bound import NEAR, REPLAYED, predicts
+from autograder.exercises.questions import Known, Question
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.misconceptions import Misconception, wrong_values
 
@@ -43,7 +42,7 @@ MISCONCEPTIONS = (
 )
 
 
-def known(question: Question) -> dict[str, Any]:
+def known(question: Question) -> Known:
     """Return what limits the program, and the answers of known mistakes."""
     return {"right": right(question), "wrong": wrong_values(question, MISCONCEPTIONS)}
 
