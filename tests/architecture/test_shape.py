@@ -13,6 +13,7 @@ from tests.architecture.source_tree import CODE, PACKAGES, ROOT, function_length
 FILE_LINES = 400
 FUNCTION_LINES = 40
 MEDIAN_FUNCTION_LINES = 20
+UNTYPED_DICTS = 20  # in the grader: a dict of anything has a name or a class, but where other packages want one
 VAGUE_NAMES = {"utils", "util", "common", "misc", "helpers", "helper"}
 
 INIT_FILES = [path for path in python_files(*PACKAGES) if path.name == "__init__.py"]
@@ -71,6 +72,12 @@ def test_the_median_function_fits_half_a_screen():
     lengths = [n for path in python_files(*PACKAGES) for _, n in function_lengths(path.read_text(encoding="utf-8"))]
 
     assert statistics.median(lengths) < MEDIAN_FUNCTION_LINES
+
+
+def test_dicts_of_anything_are_few_in_the_grader():
+    sources = [path.read_text(encoding="utf-8") for path in python_files("autograder")]
+
+    assert 0 < sum(source.count("dict[str, Any]") for source in sources) < UNTYPED_DICTS
 
 
 def test_an_init_file_is_the_list_of_what_the_package_offers():
