@@ -307,10 +307,12 @@ from torch._dynamo.testing import CompileCounter
 from torch.nn import functional as F
 from course_lib.fusion.machine_written import fuse_add_norm
 from course_lib.graph import cost, saved_for_backward
+from course_lib.graph.diff import diff, draw_diff
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.predictions import predict, predictions, reveal
-from course_lib.show import Table, format_bytes
-from course_lib.timing import environment
+from course_lib.profiling.plots import plot_lines
+from course_lib.show import Table, format_bytes, format_us
+from course_lib.timing import environment, time_callable
 """,
 }
 """By the lesson's package; the lines stand in the set-up cell of its notebook."""
