@@ -231,7 +231,7 @@ def _complaint(found: Values, twins: Twins, about: str) -> str:
     if len(tensors) != len(twins.inputs) or not all(isinstance(each, Tensor) for each in tensors):
         return about + FORM
     for tensor, (name, (dtype, dims)) in zip(tensors, twins.inputs.items(), strict=True):
-        known = {dim: dim for dim in dims if isinstance(dim, int)}
+        known: dict[str | int, int] = {dim: dim for dim in dims if isinstance(dim, int)}
         fixed = [known.get(dim, size) for size, dim in zip(tensor.shape, dims, strict=False)]
         if tensor.dtype is not dtype or tensor.dim() != len(dims) or fixed != [*tensor.shape]:
             expected = f"{dtype} of shape ({_listed(dims)})"
