@@ -251,7 +251,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from textwrap import fill
 import onnx
-import onnxruntime
 import torch
 from torch import fx, nn
 from torch._dynamo.exc import UserError

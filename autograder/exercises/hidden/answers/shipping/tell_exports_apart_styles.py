@@ -1,4 +1,7 @@
 # %% a grid of sizes, factors and forms
+import onnxruntime
+
+
 def tell_apart(module, limits, first, second):
     from itertools import product
 
@@ -32,6 +35,9 @@ def tell_apart(module, limits, first, second):
 
 
 # %% NumPy's generator
+import onnxruntime
+
+
 def tell_apart(module, limits, first, second):
     import numpy as np
 
@@ -61,6 +67,9 @@ def tell_apart(module, limits, first, second):
 
 
 # %% a class
+import onnxruntime
+
+
 class Search:
     def __init__(self, module, limits, models):
         self.module, self.limits = module, limits
@@ -102,6 +111,9 @@ def tell_apart(module, limits, first, second):
 
 
 # %% one input that mixes all magnitudes
+import onnxruntime
+
+
 def tell_apart(module, limits, first, second):
     sessions = [onnxruntime.InferenceSession(each) for each in (first, second)]
     infos = sessions[0].get_inputs()
@@ -131,6 +143,9 @@ def tell_apart(module, limits, first, second):
 
 
 # %% lists, and the smallest batch that shows it
+import onnxruntime
+
+
 def tell_apart(module, limits, first, second):
     sessions = {"first": onnxruntime.InferenceSession(first), "second": onnxruntime.InferenceSession(second)}
     infos = sessions["second"].get_inputs()
@@ -209,6 +224,9 @@ def tell_apart(module, limits, first, second):
 
 
 # %% the first of many, without a loop of its own
+import onnxruntime
+
+
 def tell_apart(module, limits, first, second):
     names = ("first", "second")
     sessions = dict(zip(names, map(onnxruntime.InferenceSession, (first, second)), strict=True))
@@ -241,6 +259,9 @@ def tell_apart(module, limits, first, second):
 
 
 # %% sizes first, then numbers
+import onnxruntime
+
+
 def tell_apart(module, limits, first, second):
     a, b = onnxruntime.InferenceSession(first), onnxruntime.InferenceSession(second)
     infos = a.get_inputs()
