@@ -250,6 +250,7 @@ from contextlib import redirect_stderr
 from importlib import import_module
 from importlib.util import find_spec
 from textwrap import fill
+import onnx
 import torch
 from torch import fx, nn
 from torch._dynamo.exc import UserError
@@ -262,6 +263,7 @@ from course_lib.graph.viewers import model_explorer_layers, open_in_netron
 from course_lib.kernels import bias_gelu
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.predictions import predict, predictions, reveal
+from course_lib.profiling.plots import plot_lines
 from course_lib.show import Table, format_bytes
 """,
     "launch_overhead": """\

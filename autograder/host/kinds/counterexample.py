@@ -66,6 +66,7 @@ class Trial:
     name: str  # completes "For ..."
     text: str
     question: Json = None  # the argument of the student's function, plain data
+    make: str = ""  # a function of `text` that makes the arguments from the question, in the student's worker, too
     accepts: Callable[[Values], str] = lambda inputs: ""  # returns why these inputs are not accepted; empty if they are
     explain: Callable[[Values], str] = lambda inputs: ""  # returns why both results may be equal; empty if unknown
     fails: Callable[[Values], str] = lambda inputs: ""  # returns why the wrong version may raise; empty if unknown
@@ -87,7 +88,8 @@ class CounterexampleAnswer:
 
     def ask(self, trial: Trial) -> Values:
         """Return the function's inputs after checks; raises `CheckFailedError` for inputs that are not accepted."""
-        reply, _ = self._student.call(FindInputs(trial.question))
+        request = FindInputs(trial.question, trial.text if trial.make else "", trial.make)
+        reply, _ = self._student.call(request)
         inputs = read_values(reply)
         require_bounded(inputs, graphs=trial.graphs, max_elements=trial.max_elements, max_number=trial.max_number)
         if complaint := trial.accepts(inputs):

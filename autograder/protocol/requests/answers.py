@@ -328,6 +328,11 @@ class PackedValue:
 
 @dataclass(frozen=True)
 class FindInputs(Request[PackedValue]):
-    """Call the function with plain data, and pack the inputs that it returns."""
+    """Call the function with plain data, and pack the inputs that it returns.
+
+    With `make`, a function of the host's `text` first makes the function's arguments, a tuple, from the plain data.
+    """
 
     question: Json
+    text: str = ""
+    make: str = ""

@@ -23,7 +23,7 @@ def analysis_answer(entry: Callable[..., Any]) -> Handlers:
     """Return the request handlers for an analysis answer."""
 
     def analyse(request: Analyse, _: Tensors) -> Result[Value]:
-        given = getattr(_programs(request.text), request.make)(**request.arguments)
+        given = getattr(host_programs(request.text), request.make)(**request.arguments)
         before = _classes(given)
         result = entry(*given)
         _require_same_classes(before, _classes(given))
@@ -33,7 +33,7 @@ def analysis_answer(entry: Callable[..., Any]) -> Handlers:
         return Result(Value(plain_data(result, "the result")))
 
     def employ(request: Employ, _: Tensors) -> Result[Value]:
-        module = _programs(request.text)
+        module = host_programs(request.text)
         sys.modules[module.__name__] = module  # Dynamo imports the module of each function that it reads
         found = getattr(module, request.use)(entry, **request.arguments)
         return Result(Value(plain_data(found, "your answer")))
@@ -41,7 +41,7 @@ def analysis_answer(entry: Callable[..., Any]) -> Handlers:
     return {Analyse: analyse, Employ: employ}
 
 
-def _programs(text: str) -> types.ModuleType:
+def host_programs(text: str) -> types.ModuleType:
     """Run the host's text as a module."""
     module = types.ModuleType("programs")
     exec(compile(text, "<programs>", "exec", dont_inherit=True), module.__dict__)

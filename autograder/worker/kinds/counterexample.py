@@ -17,6 +17,7 @@ from autograder.protocol.requests.answers import FindInputs, PackedGraph, Packed
 from autograder.protocol.requests.loads import LoadTrial, RunTrial
 from autograder.worker import source
 from autograder.worker.clean_worker import rebuilt
+from autograder.worker.kinds.analysis import host_programs
 from autograder.worker.tensors import to_raw, to_torch
 
 MAX_DEPTH = 20
@@ -30,7 +31,10 @@ def counterexample_answer(entry: Callable[..., Any]) -> Handlers:
     """Return the request handlers for a counterexample answer."""
 
     def find(request: FindInputs, _: Tensors) -> Result[PackedValue]:
-        return packed(entry(request.question))
+        if not request.make:
+            return packed(entry(request.question))
+        given = getattr(host_programs(request.text), request.make)(request.question)
+        return packed(entry(*given))
 
     return {FindInputs: find}
 

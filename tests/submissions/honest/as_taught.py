@@ -63,6 +63,7 @@ Gets full marks: each answer cell is that of the notebook with solutions, in the
 # %% solution 14_export_open = 12
 # %% solution 14_guard_package = 6
 # %% solution 14_repair_exports = 14
+# %% solution 14_tell_exports_apart = 10
 # %% solution 15_find_violations = 12
 # %% solution 15_launch_bound = 5
 # %% solution 15_replay_by_shape = 10

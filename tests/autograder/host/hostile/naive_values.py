@@ -3,9 +3,14 @@
 It belongs to `naive_grader.py`, which finds it by name.
 """
 
+import json
+
 import torch
 from torch import fx, nn
 
+from autograder.exercises.programs import onnx_pairs
+from autograder.exercises.shipping.tell_exports_apart import average
+from autograder.host.draw import Draw
 from course_lib.backends.sweeps import settle
 from course_lib.fusion.machine_written import fuse_add_norm
 from course_lib.machine import Machine, assemble
@@ -40,6 +45,7 @@ ENTRY = {
     "13_tiled_attention": "tiled",
     "14_diff_graphs": "first_differences",
     "14_export_open": "exporters",
+    "14_tell_exports_apart": "tell_apart",
     "17_baseline": "baseline",
     "17_review_fusion": "review",
 }
@@ -198,6 +204,15 @@ def _starts(answer):
     return answer(one, other) == (["mul"], ["mul"])
 
 
+def _told(answer):
+    """Asks about one mean, whose wrong model divides by the length of its example."""
+    twins = average(Draw(0, "example"))
+    asked = twins.question(wrong="first", longest="first")
+    name, inputs = answer(*onnx_pairs.given(asked))
+    found = onnx_pairs.run(json.dumps(asked), *inputs)
+    return name == "first" and not torch.allclose(found["first"], found["module"])
+
+
 EXAMPLES = {
     "baseline": _baseline,
     "choose": _chosen,
@@ -213,6 +228,7 @@ EXAMPLES = {
     "propagate": _shapes,
     "read_table": _table,
     "read_trace": _trace,
+    "tell_apart": _told,
     "trace_keeping": _kept,
     "visit": _partitioned,
     "which_limit": _limit,

@@ -127,6 +127,19 @@ def test_the_exercises_own_words_are_used():
     assert "2 rows are too few." in verdict(lambda rows: (torch.ones(2, 4), torch.ones(4, 5)), trial)
 
 
+def test_the_hosts_text_makes_the_arguments_where_a_trial_names_its_function():
+    made = "def given(rows):\n    return rows, torch.full((4, 5), 2.0), SCALE\n\nSCALE = 3.0\n"
+    trial = replace(MATRICES, text=MATRICES.text + made, question=3, make="given")
+    seen = []
+
+    def answer(rows, y, scale):
+        seen.append((rows, scale))
+        return torch.randn(rows, 4), y
+
+    assert verdict(answer, trial) == ""
+    assert seen == [(3, 3.0)]
+
+
 def test_programs_cross_as_graphs_and_get_a_copy_of_their_own_in_each_run():
     trial = Trial("dead code", PASSES, graphs=1)
 
