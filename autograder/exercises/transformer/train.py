@@ -26,7 +26,7 @@ SIZES = {
     "max_positions": LENGTH,
     "dropout": 0.0,
 }
-LEAST_STEPS = 50
+LEAST_STEPS = STEPS
 CLEARLY_NATS = 0.1  # required difference between loss and baseline, too large for chance
 NEAR_NATS = 0.4  # allowed distance of the last losses from that of the returned weights
 ROUNDED_NATS = 0.005  # allowed distance of a logged loss from that of the weights before its step

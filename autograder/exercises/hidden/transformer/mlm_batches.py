@@ -1,7 +1,7 @@
 """Hidden checks and controls of exercise 01.4."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -11,6 +11,9 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, HiddenPart
 from autograder.host.kinds.callable import CallableAnswer, Case, require_outputs
 from course_lib.models import MaskedLanguageModel, TransformerConfig
+
+HALF = visible.LETTERS // 2
+MOVED_SIGMAS = 9.0  # the largest of 25,599 comparisons, which by chance is about 4
 
 
 def _padding(answer: CallableAnswer, draw: Draw) -> None:
@@ -35,11 +38,27 @@ def _seeds(answer: CallableAnswer, draw: Draw) -> None:
         raise CheckFailedError("The same seed hid other tokens; draw from torch.Generator().manual_seed(seed) alone.")
     if torch.equal(batches[0].selected, batches[1].selected):
         raise CheckFailedError("Another seed hid the same tokens.")
+    _alone(answer, tokens, (first, second))
+
+
+def _alone(answer: CallableAnswer, tokens: torch.Tensor, seeds: Sequence[int]) -> None:
+    """Check that batches made at the same time do not change each other, as they do with one generator for all."""
+    names = {"letters": visible.LETTERS, "mask": visible.MASK, "padding": visible.PADDING}
+    try:
+        pairs = answer.call_concurrently([Case((tokens, seed), names) for seed in seeds])
+    except CheckFailedError:
+        return  # it writes into the tokens, which another check counts
+    for one, other in pairs:
+        if any(not torch.equal(a, b) for a, b in zip(one.outputs, other.outputs, strict=True)):
+            raise CheckFailedError(
+                "A batch depends on another one that is made at the same time, as by several threads of a data loader. "
+                "Draw from a torch.Generator() of the call alone; torch.manual_seed(seed) seeds one that all share."
+            )
 
 
 def _independent(answer: CallableAnswer, draw: Draw) -> None:
     """Check that selections with two seeds, of neighbours, and of a token's replacement are independent."""
-    tokens = visible.text(draw, 256, 100).clamp(max=visible.LETTERS - 1)
+    tokens = _skewed(draw, 256, 100)
     one, two = (visible.hide(answer, tokens, seed) for seed in draw.sample(range(10**6), 2))
     # the shares themselves are another check's: here a wrong one is taken as it is
     share, count = float(one.selected.double().mean()), tokens.numel()
@@ -52,12 +71,19 @@ def _independent(answer: CallableAnswer, draw: Draw) -> None:
     again = hidden & two.selected & (two.hidden == visible.MASK)
     masked = float(((two.hidden == visible.MASK) & two.selected).sum()) / max(int(two.selected.sum()), 1)
     visible.require_share(int(again.sum()), int((hidden & two.selected).sum()), masked, "Masked twice is")
-    _token_by_token(one, draw)
+    _token_by_token(one)
+    _nowhere_again(one)
     _batch_by_batch(answer, draw)
 
 
-def _token_by_token(batch: visible.Batch, draw: Draw) -> None:
-    """Check that fate and new letter of a token depend neither on its place nor on its letter."""
+def _skewed(draw: Draw, rows: int, length: int) -> torch.Tensor:
+    """Return text without padding, in which three of four letters are of the lower half of the alphabet."""
+    letters = visible.text(draw, rows, length).clamp(max=visible.LETTERS - 1)
+    return torch.where(draw.keep(rows, length, probability=0.5), letters % HALF, letters)
+
+
+def _token_by_token(batch: visible.Batch) -> None:
+    """Check that selection, fate and new letter of a token depend neither on its place nor on its letter."""
     masked, changed = batch.selected & (batch.hidden == visible.MASK), _changed(batch)
     rows, columns = (torch.arange(n) for n in batch.tokens.shape)
     groups = {
@@ -65,12 +91,39 @@ def _token_by_token(batch: visible.Batch, draw: Draw) -> None:
         "column": columns.expand_as(batch.tokens),
         "letter": batch.tokens,
     }
+    every = torch.ones_like(batch.selected)
     for name, group in groups.items():
+        if _dispersion(batch.selected, every, group) > visible.SIGMAS:
+            raise CheckFailedError(f"Whether a token is selected depends on its {name}; draw for each token by itself.")
         if _dispersion(masked, batch.selected, group) > visible.SIGMAS:
             raise CheckFailedError(
                 f"Whether a selected token is behind the mask depends on its {name}; draw for each token by itself."
             )
         _require_other_letters(batch.hidden[changed], group[changed], f"of one {name}")
+    lower, as_before = (int((each[changed] < HALF).sum()) for each in (batch.hidden, batch.tokens))
+    total = int(changed.sum())
+    if abs(lower - as_before) < abs(lower - total / 2):
+        raise CheckFailedError(
+            f"A share of {lower / max(total, 1):.2f} of the random letters is of the lower half of the alphabet, as in "
+            "the text; expected 0.50. Draw them from all numbers below `letters`, not from the tokens."
+        )
+
+
+def _nowhere_again(batch: visible.Batch) -> None:
+    """Check that neither selections nor fates come again at another place, as where one draw serves several rows."""
+    selected = batch.selected.double()
+    masked = (batch.selected & (batch.hidden == visible.MASK)).double()
+    share = masked.sum() / selected.sum().clamp(min=1)
+    for what, numbers in (("selected", selected - selected.mean()), ("masked", masked - share * selected)):
+        spectrum = torch.fft.rfft2(numbers).abs() ** 2
+        products = torch.fft.irfft2(spectrum, s=numbers.shape)  # with the same numbers, moved by rows and columns
+        most = products.flatten()[1:].max() / numbers.square().mean().clamp(min=1e-9) / math.sqrt(numbers.numel())
+        if most > MOVED_SIGMAS:
+            row, column = divmod(1 + int(products.flatten()[1:].argmax()), numbers.shape[1])
+            raise CheckFailedError(
+                f"The places of {what} tokens come again {row} rows and {column} columns further on; draw for each "
+                "token by itself."
+            )
 
 
 def _batch_by_batch(answer: CallableAnswer, draw: Draw) -> None:
@@ -167,6 +220,7 @@ SELECTED, FATE = (
     "selected = (chance < 0.15) & (tokens != padding)",
     "fate = torch.rand(tokens.shape, generator=generator)",
 )
+CHANCE = "chance = torch.rand(tokens.shape, generator=generator)"
 LETTERS_DRAWN = "torch.randint(letters, tokens.shape, generator=generator)"
 EXACTLY = """count = round(0.15 * int((tokens != padding).sum()))
     order = chance.masked_fill(tokens == padding, 2.0).flatten().argsort()
@@ -199,6 +253,23 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("the next letter", 8.9, (LETTERS_DRAWN, "(tokens + 1) % letters")),
         ANSWERS.edited("a fate for each letter", 8.9, (FATE, "fate = ((tokens * 7 + seed) % 10) / 10 + 0.05")),
         ANSWERS.edited("one draw for both", 10, (FATE, "fate = chance / 0.15")),
+        ANSWERS.edited(
+            "letters of the text",
+            8.9,
+            (
+                LETTERS_DRAWN,
+                "tokens[tokens != padding]["
+                + LETTERS_DRAWN[:-1].replace("letters,", "int((tokens != padding).sum()),")
+                + ")]",
+            ),
+        ),
+        ANSWERS.edited(
+            "one generator for all",
+            8.9,
+            ("torch.Generator().manual_seed(seed)", "torch.default_generator.manual_seed(seed)"),
+        ),
+        ANSWERS.edited("rows come again", 8.9, (CHANCE, CHANCE + "[torch.arange(len(tokens)) // 2 * 2]")),
+        ANSWERS.edited("selected by letter", 8.9, (CHANCE, CHANCE + " + (tokens % 2 * 0.1 - 0.05)")),
         ANSWERS.edited("one letter too many", 8.9, ("torch.randint(letters,", "torch.randint(letters + 1,")),
         ANSWERS.edited("no function for the loss", 7, ("def masked_loss", "def another_loss")),
     ),

@@ -7,6 +7,7 @@ from autograder.exercises.transformer import train as visible
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, HiddenPart
 from autograder.host.kinds.module import ModuleAnswer
+from autograder.host.session import AnswerFailedError
 
 
 def _held_out(answer: ModuleAnswer, draw: Draw) -> None:
@@ -49,6 +50,27 @@ def _moved(answer: ModuleAnswer, draw: Draw) -> None:
             continue
         if float((value - float("norm.weight" in name)).abs().max()) < 1e-4:
             raise CheckFailedError(f"`{name}` is as it was before training.")
+    _one_step(answer, run)
+
+
+def _one_step(answer: ModuleAnswer, run: visible.Run) -> None:
+    """Check that one batch moves the biases, which begin at 0, all equally far, as the first step of AdamW does.
+
+    Nothing is said of answers that do not run on one batch, or whose learning rate begins at 0.
+    """
+    try:
+        state = visible.trained(answer, run.text.until(1), run.seed).parameters
+    except AnswerFailedError as error:
+        if error.fatal:
+            raise
+        return
+    biases = torch.cat([state[name].flatten().abs() for name in state if name.endswith("norm.bias")])
+    moved = float(biases.median())
+    if moved > 0 and float(((biases - moved).abs() < 0.02 * moved).double().mean()) < 0.8:
+        raise CheckFailedError(
+            "One batch moved the biases of the LayerNorms by different amounts. The first step of AdamW moves each by "
+            "the learning rate: take one step of torch.optim.AdamW a batch, no more and of no other optimiser."
+        )
 
 
 NOT_CALLED = "the grader takes the weights and never calls the module"
@@ -72,6 +94,10 @@ SPOILT_OUTPUTS = (
     "a clone",
 )
 
+SECOND_STEP = """            F.cross_entropy(model(tokens).flatten(0, 1), wanted.flatten()).backward()
+            optimizer.step()
+"""
+
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
@@ -92,6 +118,12 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("a second scalar that is 1", 10, ("length.item()", "1.0")),
         ANSWERS.edited("a second scalar that counts", 10, ("length.item()", "float(step)")),
         ANSWERS.edited("without a step of the optimiser", 5.2, ("optimizer.step()", "pass")),
+        ANSWERS.edited("begins with the fifteenth batch", 8.1, ("zip(hidden, labels", "zip(hidden[14:], labels[14:]")),
+        ANSWERS.edited(
+            "two steps a batch",
+            10.7,
+            ("            optimizer.step()\n", "            optimizer.step()\n" + SECOND_STEP),
+        ),
         ANSWERS.edited(
             "seeded too late",
             10.2,

@@ -67,7 +67,7 @@ def curve(answer):
     answer(tokens, tokens, 0, "events", sizes | {"max_positions": 8, "dropout": 0.0})
     events = EventAccumulator("events").Reload()
     values = [event.value for event in events.Scalars("loss")]
-    return len(values) == 64 and values[0] > 2.4 and values[-1] < 2.0
+    return len(values) >= 50 and values[0] > 2.4 and values[-1] < 2.0
 
 
 def pickled(answer):
