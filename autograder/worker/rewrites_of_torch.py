@@ -194,9 +194,9 @@ def _passes_folder() -> Path | None:
 
 @functools.cache
 def _copies_of_passes() -> Copies:
-    """Return what tells copies of the passes of PyTorch and of the course."""
+    """Return what tells copies of the passes of PyTorch and of the course, and of what runs those of the course."""
     folder = _passes_folder()
-    files = sorted(folder.rglob("*.py")) if folder else []
+    files = [*sorted(folder.rglob("*.py")), folder.parent / "fusion_pass.py"] if folder else []
     methods = [(file, f".{name}") for file in files for name in METHODS_OF_PASSES]
     return copies_of((*((Path(HOME, file), begins) for file, (begins,) in PASSES.items()), *methods))
 

@@ -105,11 +105,6 @@ def argument_left_out(draw: Draw, target: Target, node: Node) -> None:
     node["arguments"] = {}
 
 
-def no_result(draw: Draw, target: Target, node: Node) -> None:
-    """Make it a node that gives no single tensor."""
-    node["result"] = None
-
-
 def a_number(draw: Draw, target: Target, node: Node) -> None:
     """Make one of two operands a Python number, which has no dtype and no rank."""
     op = draw.choice([name for name in target["operators"] if name in BINARY])

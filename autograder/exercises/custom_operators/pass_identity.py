@@ -99,7 +99,9 @@ def tells(
         bounds(answer, draw)  # a name for a pass that does nothing is worth nothing
         for same, pairs in ((True, equal), (False, different)):
             for what, one, other in pairs(draw, options(draw)):
-                names = [_name(answer, each) for each in (one, other)]
+                # equal names on two graphs, for Inductor asks before the pass has seen one; other names on one graph
+                graphs = (OPERATORS, OPERATORS[::-1] if same else OPERATORS)
+                names = [_name(answer, each, steps) for each, steps in zip((one, other), graphs, strict=True)]
                 if message := next((SAID[name] for name in names if name in SAID), ""):
                     raise CheckFailedError(message)
                 if (names[0] == names[1]) is not same:
@@ -110,14 +112,14 @@ def tells(
 
 _CONSEQUENCE = {
     True: "differs between them, so the second compiles again although its result is in the cache. Leave out of the "
-    "name what does not change the graph, and whatever belongs to one object, such as id(self).",
+    "name what does not change the graph, and whatever belongs to one object or to one graph, such as id(self).",
     False: "is the same for both, so the second gets from the cache what the first made. Put everything into the name "
     "that changes the graph.",
 }
 
 
-def _name(answer: ValueAnswer, asked: Options) -> str:
-    found, _ = answer.ask_on_graph(asked, _data(OPERATORS, 1))
+def _name(answer: ValueAnswer, asked: Options, steps: Sequence[str]) -> str:
+    found, _ = answer.ask_on_graph(asked, _data(steps, 1))
     if not isinstance(found, str):
         raise CheckFailedError(
             f"`describe` returned {type(found).__name__}, where repr(made.uuid()), a text, is expected; "

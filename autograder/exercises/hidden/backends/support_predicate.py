@@ -1,16 +1,21 @@
 """Hidden checks and controls of exercise 10.2."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autograder.exercises.backends.support_predicate import (
+    FLOATS,
+    OPTIONS,
+    OTHERS,
+    VALUES,
+    Change,
     Node,
     Target,
     a_number,
     argument_left_out,
     larger_rank_of_an_input,
     mixed_dtypes,
-    no_result,
     other_argument,
     other_dtype,
     other_dtype_of_the_last_input,
@@ -19,6 +24,7 @@ from autograder.exercises.backends.support_predicate import (
 )
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.questions import Known
+from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.misconceptions import Misconception, wrong_values
 
@@ -81,10 +87,37 @@ def truth(question: Mapping[str, Any]) -> Known:
     return {"right": right, "wrong": wrong}
 
 
-def _several(draw: Any, target: Target, node: Node) -> None:
-    """Break two rules at once."""
-    larger_rank_of_an_input(draw, target, node)
-    draw.choice((other_dtype, no_result))(draw, target, node)
+def _break(draw: Draw, target: Target, node: Node, rule: str) -> None:
+    """Break one rule of a node of two inputs, and leave the others as far as that is possible."""
+    first, second = node["inputs"]
+    match rule:
+        case "operator":
+            del target["operators"][node["op"]]
+        case "result":
+            node["result"] = None
+        case "dtype":
+            first["dtype"] = second["dtype"] = draw.choice(OTHERS)
+        case "mixed":
+            first["dtype"] = draw.choice([dtype for dtype in FLOATS if dtype != second["dtype"]])
+        case "rank":
+            second["rank"] = target["rank"] + 1
+        case "argument":
+            name = OPTIONS[node["op"]]
+            node["arguments"] = {name: draw.choice(VALUES[name][1:])}
+
+
+def both(*rules: str) -> Change:
+    """Return a change that breaks these rules of one node, the one that is asked for first."""
+
+    def change(draw: Draw, target: Target, node: Node) -> None:
+        op, dtype = draw.choice(tuple(OPTIONS)), draw.choice(FLOATS)
+        tensor = {"dtype": dtype, "rank": 1}
+        target["operators"][op] = {"dtypes": list(FLOATS), "only": {OPTIONS[op]: VALUES[OPTIONS[op]][0]}}
+        node |= {"op": op, "inputs": [dict(tensor), dict(tensor)], "result": dict(tensor), "arguments": {}}
+        for rule in rules:
+            _break(draw, target, node, rule)
+
+    return change
 
 
 ANSWERS = Answers(__name__)
@@ -106,6 +139,14 @@ SLIPS: tuple[Any, ...] = (
     ),
     ("True and False", 0, ("return ''", "return True")),
     (
+        "argument before rank",
+        7.7,
+        (
+            "return 'mixed'",
+            "return 'argument' if any(node['arguments'].get(n, v) != v for n, v in sheet['only'].items()) else 'mixed'",
+        ),
+    ),
+    (
         "rank before dtype",
         7.7,
         ("return 'dtype'", "return 'rank' if any(t['rank'] > target['rank'] for t in tensors) else 'dtype'"),
@@ -125,7 +166,12 @@ HIDDEN = HiddenPart(
         Check("an input of too many dimensions", "rank", 0.4, refuses(larger_rank_of_an_input)),
         Check("arguments, given and left out", "arguments", 0.6, refuses(other_argument, argument_left_out)),
         Check("numbers among the inputs", "numbers", 0.5, refuses(a_number, other_dtype)),
-        Check("several rules at once", "order", 0.3, refuses(_several, times=6)),
+        Check(
+            "several rules at once",
+            "order",
+            0.3,
+            refuses(*(both(*pair) for pair in itertools.combinations(RULES, 2)), times=1),
+        ),
     ),
     controls=(
         ANSWERS.reference(8),

@@ -118,6 +118,7 @@ from tests.autograder.host.hostile.naive_values import (  # noqa: F401
     reviewed,
     simulated,
     softsigned,
+    told_apart,
 )
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}

@@ -13,6 +13,7 @@ from autograder.exercises.shipping.tell_exports_apart import average
 from autograder.host.draw import Draw
 from course_lib.backends.sweeps import settle
 from course_lib.fusion.machine_written import fuse_add_norm
+from course_lib.inductor_passes import chain_of
 from course_lib.machine import Machine, assemble
 from course_lib.timing import SimulatedDevice
 
@@ -177,6 +178,13 @@ def _described(answer):
     found, other = answer(asked), answer(asked | {"limit": 3.0})
     calls = ["relu.default", "clamp.default(-2.0, 2.0)", "tanh.default"]
     return found["graph"] == calls and found["uuid"] != other["uuid"]
+
+
+def told_apart(answer):
+    """Compares the names of equal and of different passes, each on a graph of the same program."""
+    asked = {"operators": ["relu"], "verbose": False}
+    names = [answer({**asked, "limit": limit, "graph": chain_of(["relu", "tanh"])}) for limit in (2.0, 2.0, 3.0)]
+    return names[0] == names[1] != names[2]
 
 
 def _kernels(answer):
