@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -18,6 +18,9 @@ from autograder.protocol.requests.kernel_runs import (
 )
 from autograder.worker.source import AnswerError
 from autograder.worker.tensors import filled, to_raw
+
+if TYPE_CHECKING:
+    from course_lib.kernel_programs import Conflict
 
 MAX_PROGRAMS = 2048
 MAX_ELEMENTS = 1 << 22
@@ -74,23 +77,28 @@ class KernelCall:
         inputs = [self._given(f"input {i}", tensor) for i, tensor in enumerate(tensors)]
         args, kwargs = filled(request.arguments, inputs)  # type: ignore[arg-type]  # operands in place of tensors
         self._log.undefined.zero_at = request.zero_at
+        self._log.races.spoil = True
         with self._log, self._live:
             returned = self._names[request.launcher](*args, **kwargs)
         is_tuple = isinstance(returned, tuple | list)
         outputs = list(returned) if is_tuple else [returned]
         numbers = tuple(self._number(output, len(outputs)) for output in outputs)
         operands = tuple(self._traffic(i, len(inputs), numbers) for i in range(len(self._operands)))
-        found = self._launches(), self._strays(), self._conflicts()
+        found = self._launches(), self._strays(), _told(self._log.conflicts())
         undefined = tuple(self._log.undefined.lines[:MOST_TOLD])
         most = self._log.widest, self._live.most
-        body = KernelsRun(is_tuple, numbers, operands, *found, *most, undefined)
+        body = KernelsRun(is_tuple, numbers, operands, *found, *most, undefined, _told(self._log.races.found))
         return Result(body, [to_raw(self._operands[i]._memory, "an output") for i in numbers])
 
     def make(self, form: torch.Tensor, *, zero: bool = False) -> Operand:
-        """Return new memory of a form; unless it is zero, each byte of it is 255, which is NaN."""
+        """Return new memory of a form; unless it is zero, what it holds spoils a result."""
         memory = _memory_for(form)
         if zero:
             memory.zero_()
+        elif memory.is_floating_point():  # a maximum passes over NaN, and over no large number
+            limit = torch.finfo(memory.dtype).max
+            unfilled = torch.tensor([limit, torch.nan, -limit], dtype=memory.dtype)
+            memory.copy_(unfilled.repeat(memory.numel() // 3 + 1)[: memory.numel()].view(memory.shape))
         return self._add(f"new tensor {len(self._operands)}", memory)
 
     def launch(self, kernel: Any, args: Sequence[Any], grid: Any, kwargs: Mapping[str, Any]) -> None:
@@ -161,9 +169,10 @@ class KernelCall:
         told = self._log.strays[:MOST_TOLD]
         return tuple(StrayAccess(s.action, s.count, s.line, s.nearest, s.beyond) for s in told)
 
-    def _conflicts(self) -> tuple[SharedElement, ...]:
-        told = self._log.conflicts()[:MOST_TOLD]
-        return tuple(SharedElement(c.launch, c.tensor, c.element, c.programs, c.action) for c in told)
+
+def _told(conflicts: Sequence["Conflict"]) -> tuple[SharedElement, ...]:
+    told = conflicts[:MOST_TOLD]
+    return tuple(SharedElement(c.launch, c.tensor, c.element, c.programs, c.action) for c in told)
 
 
 def _memory_for(form: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,8 @@
 """Take out of this worker what does an exercise's task by itself: operators of PyTorch, and functions of its C++ part.
 
 Observed functions can run where nobody observes: in a thread, in another process, with the profiler switched off. What
-is withdrawn runs nowhere: an operator has a kernel that raises, for each backend, and a function of C++ is removed.
+is withdrawn runs nowhere: an operator has a kernel that raises, for each backend, its exported code is overwritten, and
+a function of C++ is removed.
 Nothing in the worker holds what was there before.
 """
 
@@ -15,6 +16,7 @@ from typing import Any
 import torch
 
 from autograder.worker.source import AnswerError
+from autograder.worker.withdrawn_code import remove_code
 
 OPERATOR = "aten::"
 IN_C = "torch._C."
@@ -50,6 +52,7 @@ def withdraw(places: Collection[str]) -> None:
     begins = tuple(place for place in places if place.startswith(OPERATOR))
     if begins:
         _withdraw_operators([name for name in torch._C._dispatch_get_all_op_names() if name.startswith(begins)])
+        remove_code([name.removeprefix(OPERATOR) for name in begins])
     for place in places:
         if place.startswith(IN_C):
             _remove(place)

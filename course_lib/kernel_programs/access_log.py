@@ -8,20 +8,17 @@ recorded and never carried out, so a wrong kernel cannot end the process.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from course_lib.errors import KernelError
 from course_lib.kernel_programs.access_map import AccessMap
 from course_lib.kernel_programs.interpreter import interpreter_of_triton
+from course_lib.kernel_programs.races import NOBODY, Action, Conflict, Flags, Numbers, Races, changed
 from course_lib.kernel_programs.unfilled import UndefinedLanes, line_of_kernel
 
-Action = Literal["load", "store", "atomic"]
-Flags: TypeAlias = NDArray[np.bool_]
-Numbers: TypeAlias = NDArray[np.int64]
 UNREAD = 0xFF
 """Each byte of what a stray load gives: NaN in every floating-point format, -1 as an integer."""
 
@@ -82,22 +79,6 @@ class Traffic:
         return self.stores / max(1, self.elements)
 
 
-@dataclass(frozen=True)
-class Conflict:
-    """An element that one program writes and another program of the same launch reads or writes.
-
-    Programs of a launch run in any order and at the same time, so its value is a matter of chance. Atomic additions by
-    two programs add up, in an order that changes from run to run.
-    """
-
-    launch: int
-    tensor: str
-    element: int
-    programs: tuple[int, int]
-    action: Action
-    """What the second program did."""
-
-
 class AccessLog:
     """Record all accesses of the kernels that run inside of the `with` block.
 
@@ -117,6 +98,7 @@ class AccessLog:
         self.widest = 0  # lanes of the largest block of addresses, masked ones included
         self.tensors: dict[str, torch.Tensor] = {}
         self.undefined = UndefinedLanes()
+        self.races = Races()
         self._interpreter: Any = None
         self._memory: Any = None
         self._addresses: Numbers = np.empty(0, np.int64)
@@ -206,10 +188,11 @@ class AccessLog:
                 if access.action != "load":
                     writer[access.elements] = access.program
 
-    def note(self, action: Action, pointers: NDArray[np.uint64], mask: Flags, size: int) -> Flags:
+    def note(self, action: Action, pointers: Any, mask: Flags, size: int) -> tuple[Flags, Numbers]:
         """Record one access of all lanes under a mask; return which of them are elements of named tensors.
 
-        A lane of `size` bytes is one element, so a pointer that was cast to wider numbers is refused.
+        Also return with which program each lane races, -1 for none; where races are not spoilt, none does. A lane of
+        `size` bytes is one element, so a pointer that was cast to wider numbers is refused.
         """
         addresses = pointers.astype(np.int64).ravel()
         active = np.broadcast_to(mask, pointers.shape).ravel().astype(bool)  # Triton keeps some masks as integers
@@ -218,8 +201,8 @@ class AccessLog:
         self.widest = max(self.widest, addresses.size)
         launch, program, line = len(self.grids) - 1, self._program(), line_of_kernel()
         names = list(self.tensors)
-        inside = places[active & known]
-        owners = self._owners[inside]
+        inside, lanes = places[active & known], np.flatnonzero(active & known)
+        owners, racing = self._owners[inside], np.full(addresses.size, NOBODY)
         for owner in np.unique(owners):
             own = self.tensors[names[owner]].element_size()
             if own != size:
@@ -228,11 +211,21 @@ class AccessLog:
                     "of a pointer as it is; convert the block."
                 )
             elements = self._elements[inside[owners == owner]]
+            if self.races.spoil:
+                numel = self.tensors[names[owner]].numel()
+                clash, others = self.races.others(launch, program, action, names[owner], elements, numel)
+                racing[lanes[owners == owner][clash]] = others[clash]
             self.accesses.append(Access(launch, program, action, names[owner], elements, line))
         if (active & ~known).any():
             outside = addresses[active & ~known]
             self.strays.append(self._stray(launch, program, action, outside, line))
-        return (active & known).reshape(pointers.shape)
+        return (active & known).reshape(pointers.shape), racing.reshape(pointers.shape)
+
+    def note_race(self, action: Action, address: int, other: int) -> None:
+        """Record that this element's value was spoilt."""
+        place = int(np.searchsorted(self._addresses, address))
+        name, element = list(self.tensors)[self._owners[place]], int(self._elements[place])
+        self.races.found.append(Conflict(len(self.grids) - 1, name, element, (other, self._program()), action))
 
     def _program(self) -> int:
         builder = self._interpreter.interpreter_builder
@@ -262,21 +255,36 @@ class _ObservedMemory:
         return getattr(self._memory, name)
 
     def load(self, pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
-        inside = self._log.note("load", pointers, mask, dtype.itemsize)
+        inside, racing = self._log.note("load", pointers, mask, dtype.itemsize)
         found = self._memory.load(pointers, inside, other, dtype)
-        if (stray := np.broadcast_to(mask, pointers.shape) & ~inside).any():
-            found = np.where(stray, np.full(1, UNREAD, np.uint8).repeat(dtype.itemsize).view(dtype), found)
-        return found
+        stray = np.broadcast_to(mask, pointers.shape) & ~inside
+        return self._spoilt("load", found, pointers, racing != NOBODY, racing, stray)
 
     def store(self, pointers: Any, values: Any, mask: Any) -> Any:
-        return self._memory.store(pointers, values, self._log.note("store", pointers, mask, values.dtype.itemsize))
+        inside, racing = self._log.note("store", pointers, mask, values.dtype.itemsize)
+        if (lost := racing != NOBODY).any():
+            values = np.broadcast_to(values, pointers.shape)
+            values = self._spoilt("store", values, pointers, changed(self._memory, pointers, values, lost), racing)
+        return self._memory.store(pointers, values, inside)
+
+    def _spoilt(
+        self, action: Action, values: Any, pointers: Any, lost: Flags, racing: Numbers, stray: Flags | None = None
+    ) -> Any:
+        """Return the values with UNREAD in lanes that race or stray; note the first of those that race."""
+        if lost.any():
+            first = int(np.argmax(lost))
+            self._log.note_race(action, int(pointers.ravel()[first]), int(racing.ravel()[first]))
+        spoilt = lost if stray is None else lost | stray
+        if not spoilt.any():
+            return values
+        return np.where(spoilt, np.full(1, UNREAD, np.uint8).repeat(values.dtype.itemsize).view(values.dtype), values)
 
     def atomic_rmw(self, operation: Any, pointers: Any, values: Any, mask: Any, order: Any) -> Any:
-        inside = self._log.note("atomic", pointers, mask, values.dtype.itemsize)
+        inside, _ = self._log.note("atomic", pointers, mask, values.dtype.itemsize)
         return self._memory.atomic_rmw(operation, pointers, values, inside, order)
 
     def atomic_cas(self, pointers: Any, expected: Any, values: Any, order: Any) -> Any:
-        if not self._log.note("atomic", pointers, np.ones(pointers.shape, bool), values.dtype.itemsize).all():
+        if not self._log.note("atomic", pointers, np.ones(pointers.shape, bool), values.dtype.itemsize)[0].all():
             raise KernelError("an atomic exchange at an address outside of every tensor")
         return self._memory.atomic_cas(pointers, expected, values, order)
 

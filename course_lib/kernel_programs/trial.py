@@ -9,6 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.errors import KernelError
 from course_lib.kernel_programs.access_log import AccessLog, Stray
+from course_lib.kernel_programs.races import Conflict
 
 ATEN = torch.ops.aten
 EMPTY = (ATEN.empty, ATEN.empty_like, ATEN.empty_strided, ATEN.new_empty, ATEN.new_empty_strided)
@@ -17,8 +18,9 @@ EMPTY = (ATEN.empty, ATEN.empty_like, ATEN.empty_strided, ATEN.new_empty, ATEN.n
 def try_launcher(launcher: Callable[..., Any], *args: object, **options: object) -> Any:
     """Return what a launcher returns; its kernels run under an `AccessLog`, so no stray access is carried out.
 
-    Raises `KernelError` with the first access outside of every tensor, by program and line, and with the lines of
-    masked loads without `other=` if the result depends on lanes outside of their masks.
+    Raises `KernelError` with the first access outside of every tensor, by program and line, with two programs that race
+    for one element, and with the lines of masked loads without `other=` if the result depends on lanes outside of their
+    masks.
 
     >>> try_launcher(copy, torch.ones(3))  # doctest: +SKIP
     tensor([1., 1., 1.])
@@ -30,6 +32,8 @@ def try_launcher(launcher: Callable[..., Any], *args: object, **options: object)
     result, log = _logged(launcher, args, options)
     if log.strays:
         raise KernelError(_said(log.strays[0], len(log.strays)))
+    if log.races.found:
+        raise KernelError(_said_of_race(log.races.found[0]))
 
     def again(zero_at: Collection[int]) -> Any:
         return _logged(launcher, *_copied(kept, kept_named), zero_at=zero_at)[0]
@@ -47,6 +51,7 @@ def _logged(
     values = {**{f"argument {number + 1}": value for number, value in enumerate(args)}, **options}
     log = AccessLog(**{name: value for name, value in values.items() if isinstance(value, torch.Tensor)})
     log.undefined.zero_at = zero_at
+    log.races.spoil = True
     with log, _NewTensors(log):
         return launcher(*args, **options), log
 
@@ -94,6 +99,16 @@ def _said(stray: Stray, count: int) -> str:
     return (
         f"Program {stray.program}, line {stray.line} of the cell: a {stray.action} of {stray.count} elements outside "
         f"of every tensor{where}. It was not carried out. Which mask is missing, or which stride?{more}"
+    )
+
+
+def _said_of_race(race: Conflict) -> str:
+    one, other = race.programs
+    did = "reads" if race.action == "load" else "writes"
+    return (
+        f"Program {other} {did} element {race.element} of {race.tensor}, and program {one} of the same launch used it "
+        "before. Programs run in any order on a GPU, and at the same time: let each write elements of its own, and "
+        "combine them in another launch."
     )
 
 

@@ -10,10 +10,11 @@ OWN = __package__
 
 
 class UndefinedLanes:
-    """Give NaN in such lanes, or a large odd number where the elements are integers; note the lines of these loads.
+    """Give values in such lanes that spoil a result which depends on them; note the lines of these loads.
 
-    A lane under a true mask, and a load with `other=`, stay as they are. Loads of the lines in `zero_at` get 0. A run
-    that gives the same with all lines of `lines` in `zero_at` depends on no such lane.
+    These are the largest number, NaN and the lowest number in turn, since a maximum passes over NaN; where the elements
+    are integers, a large odd number. A lane under a true mask, and a load with `other=`, stay as they are. Loads of the
+    lines in `zero_at` get 0. A run that gives the same with all lines of `lines` in `zero_at` depends on no such lane.
     """
 
     def __init__(self) -> None:
@@ -33,7 +34,9 @@ class UndefinedLanes:
                 if line not in self.lines:
                     self.lines.append(line)
                 if line not in self.zero_at:
-                    found.data = np.where(read, found.data, _undefined(found.data.dtype, found.dtype.scalar))
+                    found.data = found.data.copy()
+                    lanes = np.arange(read.size - np.count_nonzero(read))
+                    found.data[~read] = undefined(found.data.dtype, found.dtype.scalar).take(lanes, mode="wrap")
             return found
 
         builder.create_masked_load = create_masked_load
@@ -52,8 +55,14 @@ def line_of_kernel() -> int:
     return frame.f_lineno
 
 
-def _undefined(dtype: np.dtype[Any], element: Any) -> Any:
-    if dtype.kind == "f" or (dtype.kind == "u" and element.is_floating()):  # bfloat16 and 8-bit floats come as bytes
+def undefined(dtype: np.dtype[Any], element: Any) -> Any:
+    """Return the values that stand in turn for what nobody has written; `element` is Triton's name of the dtype."""
+    if dtype.kind == "f":
+        limit = np.finfo(dtype).max
+        return np.array([limit, np.nan, -limit], dtype)
+    if dtype.kind == "u" and element.is_floating():  # bfloat16 and 8-bit floats come as bytes
+        if element.is_bf16():
+            return np.array([0x7F7F, 0xFFFF, 0xFF7F], dtype)
         return np.full(1, 0xFF, np.uint8).repeat(dtype.itemsize).view(dtype)
     if dtype.kind == "b":
         return np.ones(1, dtype)

@@ -82,6 +82,20 @@ def short_of_room(variant: str, **values: Any) -> Drawn:
     return drawn
 
 
+def with_part_of_room(variant: str, **values: Any) -> Drawn:
+    """Return a function that draws a need with some quarters of the memory that a variant takes.
+
+    So the free bytes are as many matrices for each head as the variant may take, and only their number tells that it
+    does not fit.
+    """
+
+    def drawn(draw: Draw) -> Need:
+        need = needed(**values)(draw)
+        return {**need, "free": bytes_of(need)[variant] // 4 * draw.integer(1, 3)}
+
+    return drawn
+
+
 TRAINS = {"device": "cpu", "trains": True}
 PATTERNS = (
     needed(),
@@ -113,6 +127,7 @@ MEMORY = (
     short_of_room("mask", pattern="documents", **TRAINS),
     with_spare_room("dense", shares=True),
     short_of_room("dense", shares=True),
+    with_part_of_room("dense", shares=True),
 )
 
 

@@ -16,7 +16,7 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, Reference, as_tuple, promoted
 from autograder.host.kinds.misconceptions import Misconception
 from autograder.host.kinds.triton import KernelRun, TritonAnswer
-from autograder.protocol.requests.kernel_runs import OperandTraffic, StrayAccess
+from autograder.protocol.requests.kernel_runs import OperandTraffic, SharedElement, StrayAccess
 
 FAR = 0.3  # of the sum of all magnitudes
 NEEDED = "Where such a lane is an element that is needed, the mask is too narrow."
@@ -29,7 +29,8 @@ Demand = Callable[[KernelRun, Case], None]
 def holds(cases: Cases, reference: Reference, names: Sequence[str], *demands: Demand, function: str = "") -> Check:
     """Return a check that each demand holds for the run of each case; outputs of another number or shape fail first.
 
-    Where outputs depend on lanes that a masked load left undefined, a failure names the lines of these loads.
+    Where outputs depend on lanes that a masked load left undefined, a failure names the lines of these loads. Where
+    they depend on the order of programs, it names two programs and the element that they share.
     """
 
     def run(answer: TritonAnswer, draw: Draw) -> None:
@@ -41,6 +42,8 @@ def holds(cases: Cases, reference: Reference, names: Sequence[str], *demands: De
                     demand(done, case)
             except CheckFailedError as error:
                 lines, defined = ([], done) if error.share else undefined_loads(answer, done, case, function)
+                if not lines and done.races and not error.share:
+                    raise CheckFailedError(_said_of_clash(done.races[0], case)) from None
                 if not lines:
                     raise
                 needed = f" {NEEDED}" if _fails(demands, defined, case) else ""
@@ -128,13 +131,7 @@ def apart(run: KernelRun, case: Case) -> None:
                 "Write partial sums, one row a program, and add the rows in a second launch."
             )
     for clash in run.conflicts:
-        did = {"load": "reads", "store": "writes it too", "atomic": "changes it"}[clash.action]
-        raise CheckFailedError(
-            f"Program {clash.programs[0]} writes element {clash.element} of {clash.operand}, and program "
-            f"{clash.programs[1]} of the same launch {did}{case.where}. Programs run in any order on "
-            "a GPU: let each write "
-            "elements of its own, and combine them in another launch."
-        )
+        raise CheckFailedError(_said_of_clash(clash, case))
 
 
 def shared_out(programs: int) -> Demand:
@@ -217,6 +214,15 @@ def said_of_stray(stray: StrayAccess, run: KernelRun, case: Case) -> str:
     return (
         f"{where}; the first lies {stray.beyond} elements after the first one of {stray.nearest}, which has "
         f"{sizes[stray.nearest]}. Mask what lies outside, and multiply each index by its own stride."
+    )
+
+
+def _said_of_clash(clash: SharedElement, case: Case) -> str:
+    did = {"load": "reads it", "store": "writes it too", "atomic": "changes it"}[clash.action]
+    return (
+        f"Program {clash.programs[0]} uses element {clash.element} of {clash.operand}, and program {clash.programs[1]} "
+        f"of the same launch {did}{case.where}. Programs run in any order on a GPU, and at the same time: let each "
+        "write elements of its own, and combine them in another launch."
     )
 
 

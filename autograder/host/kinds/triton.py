@@ -48,6 +48,8 @@ class KernelRun:
     """The most elements of all blocks that a program kept at once, pointers and masks included."""
     undefined: tuple[int, ...] = ()
     """The lines of masked loads without `other=` that left lanes undefined."""
+    races: tuple[SharedElement, ...] = ()
+    """Accesses whose values depend on the order of programs, and were spoilt."""
 
     @property
     def loads(self) -> int:
@@ -86,8 +88,8 @@ class TritonAnswer:
     def run(self, case: Case, function: str = "", *, zero_at: tuple[int, ...] = ()) -> KernelRun:
         """Call the launcher `function`, by default the exercise's, once on the tensors and numbers of a case.
 
-        Lanes that a load in one of the lines `zero_at` leaves undefined hold 0, and NaN in other lines. Raises
-        `CheckFailedError` if there is no such launcher, and `AnswerFailedError` if it fails.
+        Lanes that a load in one of the lines `zero_at` leaves undefined hold 0; those of other lines spoil a result.
+        Raises `CheckFailedError` if there is no such launcher, and `AnswerFailedError` if it fails.
         """
         name = function or self._entry_point()
         if name not in self.text.launchers:
@@ -130,6 +132,9 @@ def _read(body: KernelsRun, outputs: Sequence[torch.Tensor], names: Sequence[str
     def renamed(each: OperandTraffic) -> OperandTraffic:
         return OperandTraffic(**{**vars(each), "name": shown.get(each.name, each.name)})
 
+    def clashes(found: Sequence[SharedElement]) -> tuple[SharedElement, ...]:
+        return tuple(SharedElement(**{**vars(c), "operand": shown.get(c.operand, c.operand)}) for c in found)
+
     operands = [renamed(each) for each in body.operands]
     return KernelRun(
         outputs=tuple(outputs),
@@ -139,10 +144,9 @@ def _read(body: KernelsRun, outputs: Sequence[torch.Tensor], names: Sequence[str
         returned=tuple(operands[i] for i in body.outputs),
         launches=body.launches,
         strays=tuple(StrayAccess(**{**vars(s), "nearest": shown.get(s.nearest, s.nearest)}) for s in body.strays),
-        conflicts=tuple(
-            SharedElement(**{**vars(c), "operand": shown.get(c.operand, c.operand)}) for c in body.conflicts
-        ),
+        conflicts=clashes(body.conflicts),
         widest=body.widest,
         live=body.live,
         undefined=body.undefined,
+        races=clashes(body.races),
     )

@@ -82,6 +82,8 @@ class KernelsRun:
     """The most elements of all blocks that a program kept at once, pointers and masks included."""
     undefined: tuple[Count, ...]
     """The lines of masked loads without `other=` that left lanes undefined."""
+    races: tuple[SharedElement, ...]
+    """Accesses whose values depend on the order of programs, and were spoilt."""
 
 
 @dataclass(frozen=True)
@@ -91,4 +93,4 @@ class RunKernels(Request[KernelsRun]):
     launcher: str
     arguments: Arguments
     zero_at: tuple[Count, ...]
-    """The lines of masked loads whose undefined lanes hold 0 in this run; those of other lines hold NaN."""
+    """The lines of masked loads whose undefined lanes hold 0 in this run; those of other lines spoil results."""

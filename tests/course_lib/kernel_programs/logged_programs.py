@@ -42,6 +42,26 @@ def sum_kernel(x_ptr, out_ptr, atomic: tl.constexpr):
 
 
 @triton.jit
+def shifted_kernel(x_ptr, by: tl.constexpr):
+    at = tl.program_id(0) * 2 + tl.arange(0, 2)
+    tl.store(x_ptr + at, tl.load(x_ptr + at + by))
+
+
+@triton.jit
+def numbered_kernel(out_ptr):
+    tl.store(out_ptr + tl.arange(0, 2), tl.zeros([2], tl.float32) + tl.program_id(0))
+
+
+@triton.jit
+def locked_sum_kernel(x_ptr, out_ptr, lock_ptr, GIVEN_BACK: tl.constexpr):
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1 and GIVEN_BACK:
+        pass
+    tl.store(out_ptr, tl.load(out_ptr) + tl.load(x_ptr + tl.program_id(0)))
+    if GIVEN_BACK:
+        tl.atomic_xchg(lock_ptr, 0)
+
+
+@triton.jit
 def pairs_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
     pairs = tl.load(x_ptr.to(tl.pointer_type(tl.int64), bitcast=True) + tl.arange(0, BLOCK))
     tl.store(out_ptr + tl.arange(0, BLOCK), pairs.to(tl.int32))
@@ -142,6 +162,47 @@ def test_programs_that_share_an_element_are_found_although_the_sum_is_right_here
     assert log.conflicts()[0].action == "atomic"
 
 
+def raced(kernel, grid, *args, **constants) -> tuple[AccessLog, torch.Tensor]:
+    tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    with AccessLog(**{f"tensor {number}": tensor for number, tensor in enumerate(tensors)}) as log:
+        log.races.spoil = True
+        kernel[grid](*args, **constants)
+    return log, tensors[-1]
+
+
+def test_a_sum_that_programs_share_without_a_lock_is_spoilt_if_races_are() -> None:
+    log, total = raced(sum_kernel, (3,), torch.ones(3), torch.zeros(1), atomic=False)
+    assert total.isnan().all()
+    assert [(race.action, race.element, race.programs) for race in log.races.found] == [
+        ("load", 0, (0, 1)),
+        ("load", 0, (1, 2)),
+    ]
+    log, total = raced(sum_kernel, (3,), torch.ones(3), torch.zeros(1), atomic=True)
+    assert (total.item(), log.races.found) == (3, [])
+
+
+def test_a_lock_orders_programs_and_an_atomic_operation_that_is_none_does_not() -> None:
+    lock, total = torch.zeros(1, dtype=torch.int32), torch.zeros(1)
+    log, _ = raced(locked_sum_kernel, (3,), torch.ones(3), total, lock, GIVEN_BACK=True)
+    assert (total.item(), log.races.found) == (3, [])
+    log, _ = raced(locked_sum_kernel, (3,), torch.ones(3), torch.zeros(1), lock, GIVEN_BACK=False)
+    assert log.races.found[0].action == "load"
+
+
+def test_a_program_that_writes_what_an_earlier_one_read_is_found_and_one_that_keeps_to_its_own_is_not() -> None:
+    log, x = raced(shifted_kernel, (2,), torch.arange(6.0), by=2)
+    assert x.isnan().tolist() == [False, False, True, True, False, False]
+    assert [(race.action, race.programs) for race in log.races.found] == [("store", (0, 1))]
+    log, x = raced(shifted_kernel, (2,), torch.arange(6.0), by=0)
+    assert (x.tolist(), log.races.found) == ([0, 1, 2, 3, 4, 5], [])
+
+
+def test_programs_that_store_to_one_element_are_in_conflict_and_no_value_is_spoilt() -> None:
+    log, out = raced(numbered_kernel, (3,), torch.zeros(2))
+    assert (out.tolist(), log.races.found) == ([2, 2], [])
+    assert [(clash.programs, clash.action) for clash in log.conflicts()] == [((0, 1), "store")]
+
+
 @triton.jit
 def tail_kernel(x_ptr, out_ptr, n, FILLED: tl.constexpr, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
@@ -152,14 +213,15 @@ def tail_kernel(x_ptr, out_ptr, n, FILLED: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
-def test_what_a_mask_leaves_out_is_nan_in_a_log_unless_other_says_what_it_is(dtype: torch.dtype) -> None:
-    x, out = torch.ones(3, dtype=dtype), torch.zeros(4, dtype=dtype)
+def test_what_a_mask_leaves_out_spoils_a_result_in_a_log_unless_other_says_what_it_is(dtype: torch.dtype) -> None:
+    x, out = torch.ones(1, dtype=dtype), torch.zeros(4, dtype=dtype)
     with AccessLog(x=x, out=out):
-        tail_kernel[(1,)](x, out, 3, False, BLOCK=4)
-    assert out.isnan().tolist() == [False, False, False, True]
+        tail_kernel[(1,)](x, out, 1, False, BLOCK=4)
+    assert out.isnan().tolist() == [False, False, True, False]
+    assert (out[1], out[3]) == (torch.finfo(dtype).max, -torch.finfo(dtype).max)
     with AccessLog(x=x, out=out):
-        tail_kernel[(1,)](x, out, 3, True, BLOCK=4)
-    assert out.tolist() == [1, 1, 1, 0]
+        tail_kernel[(1,)](x, out, 1, True, BLOCK=4)
+    assert out.tolist() == [1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64, torch.uint8])
@@ -224,6 +286,27 @@ def test_a_stray_store_into_a_new_tensor_is_told_and_not_carried_out() -> None:
     with pytest.raises(KernelError, match="store of 6 elements"):
         try_launcher(into_part)
     assert memory.tolist() == [1.0] * 10 + [99.0] * 6
+
+
+def test_a_launcher_whose_programs_race_is_told_which_ones() -> None:
+    with pytest.raises(KernelError, match=r"Program 1 reads element 0 of argument 2, and program 0 of the same launch"):
+        try_launcher(lambda x, out: sum_kernel[(3,)](x, out, atomic=False), torch.ones(3), torch.zeros(1))
+
+
+@triton.jit
+def largest_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out_ptr, tl.max(tl.load(x_ptr + at, mask=at < n), axis=0))
+
+
+def test_a_maximum_does_not_pass_over_lanes_without_a_value() -> None:
+    def largest(x):
+        out = torch.empty(1)
+        largest_kernel[(1,)](x, out, 3, BLOCK=4)
+        return out
+
+    with pytest.raises(KernelError, match=r"`tl.load` .*; give `other=`"):
+        try_launcher(largest, torch.ones(3))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64], ids=str)

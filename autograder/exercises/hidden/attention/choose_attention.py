@@ -9,6 +9,7 @@ from autograder.exercises.attention.choose_attention import (
     chooses,
     needed,
     short_of_room,
+    with_part_of_room,
     with_room,
     with_spare_room,
 )
@@ -162,6 +163,7 @@ HIDDEN = HiddenPart(
                 with_room("mask", 1, device="cuda", dropout=0.1, pattern="documents"),
                 with_spare_room("mask", scores="alibi", **TRAINS),
                 short_of_room("mask", scores="alibi", pattern="documents", **TRAINS),
+                with_part_of_room("mask", scores="alibi", **TRAINS),
             ),
         ),
         Check(

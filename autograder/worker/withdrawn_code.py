@@ -1,0 +1,58 @@
+"""Take the code of withdrawn operators out of this process, so that nobody calls it by its name in PyTorch's library.
+
+The library exports the C++ functions behind the operators, and `ctypes` calls whatever is exported. The first bytes of
+each are replaced, in this process alone, by an instruction that ends it. Written for 64-bit ELF files, as on Linux.
+"""
+
+import ctypes
+import mmap
+import os
+import platform
+import re
+import struct
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import torch
+
+LIBRARY = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+INVALID = {"x86_64": b"\x0f\x0b", "aarch64": b"\x00\x00\x00\x00"}
+"""An instruction that no processor of this kind has; the process ends with SIGILL."""
+PROT_READ, PROT_WRITE, PROT_EXEC = 1, 2, 4
+_HEADER, _SECTION = struct.Struct("<16xHHIQQQIHHHHHH"), struct.Struct("<IIQQQQIIQQ")
+_STRINGS = 3  # the type of a section of names
+_LOADED = 2  # the flag of a section that is in memory when the library runs
+
+
+def remove_code(operators: Collection[str]) -> None:
+    """Remove the functions of the namespace `at::native` whose names begin with one of these operators' names."""
+    if platform.machine() not in INVALID or not LIBRARY.exists():
+        return
+    library = ctypes.CDLL(str(LIBRARY))
+    names = b"|".join(re.escape(name.encode()) for name in sorted(operators, key=len, reverse=True))
+    for symbol in _exported(re.compile(rb"_ZN2at6native(\d+)((?:%s)\w*)" % names)):
+        _overwrite(ctypes.cast(library[symbol], ctypes.c_void_p).value or 0)
+
+
+def _exported(pattern: re.Pattern[bytes]) -> Iterator[str]:
+    with LIBRARY.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        fields = _HEADER.unpack_from(text)
+        start, size, count = fields[5], fields[10], fields[11]
+        for number in range(count):
+            _, kind, flags, _, offset, length, *_ = _SECTION.unpack_from(text, start + number * size)
+            if kind == _STRINGS and flags & _LOADED:
+                for found in pattern.finditer(text, offset, offset + length):
+                    after = found[2][int(found[1]) :]
+                    if after.startswith(b"E") and len(after) > 1:  # the types of its arguments; data has none
+                        yield found[0].decode()
+
+
+def _overwrite(address: int) -> None:
+    words, page = INVALID[platform.machine()], os.sysconf("SC_PAGE_SIZE")
+    begin = address - address % page
+    length = ctypes.c_size_t(address + len(words) - begin)
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    if protect(ctypes.c_void_p(begin), length, PROT_READ | PROT_WRITE | PROT_EXEC) != 0:
+        raise OSError(ctypes.get_errno(), "PyTorch's code could not be made writable")
+    ctypes.memmove(address, words, len(words))
+    protect(ctypes.c_void_p(begin), length, PROT_READ | PROT_EXEC)
