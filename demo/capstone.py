@@ -8,7 +8,7 @@ those of the exercises' controls, so every mark is known. The names are roles.
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,7 @@ STEP, REVIEW, LOG, RECORD = "17_optimise_step", "17_review_fusion", "17_work_log
 ATTACK = "an attack"
 ROLES: Mapping[str, Mapping[str, str]] = {
     "route_fx_pass": {STEP: REFERENCE, REVIEW: REFERENCE, LOG: REFERENCE, RECORD: REFERENCE},
-    "route_pattern": {STEP: "a pattern for PyTorch's own rewriter", LOG: "three dead ends before a success"},
+    "route_schedule": {STEP: "a schedule of a module around the graph", LOG: "three dead ends before a success"},
     "route_backend": {STEP: "a backend that lowers into a new graph", LOG: "another counter for each entry"},
     "unchanged": {STEP: "unchanged", LOG: REFERENCE},
     "cheap_and_wrong": {STEP: "cheap and wrong", LOG: "no dead end"},
@@ -50,8 +50,10 @@ ROLES: Mapping[str, Mapping[str, str]] = {
     "hostile_log": {LOG: ATTACK, REVIEW: "three times a write"},
 }
 """From the role to the control that it hands in for each exercise."""
-DAMAGE = {"damaged": ("points_400", "rename")}
-GIVEN = {"route_fx_pass": 24.0, "route_pattern": 17.5, "route_backend": 20.0, "unchanged": 22.0, "log_only": 12.0}
+DAMAGE = {"damaged": ("points_400", "rename"), "log_only": ("rewrite_texts",)}
+Give = Callable[[Course, Sequence[Member]], None]
+"""Enters the points of `GIVEN` for the members that are there."""
+GIVEN = {"route_fx_pass": 24.0, "route_schedule": 17.5, "route_backend": 20.0, "unchanged": 22.0, "log_only": 12.0}
 """What the person gives for the logs that were read; the other logs wait."""
 
 
@@ -87,8 +89,20 @@ def _known(exercise: str, control: str) -> tuple[str, float]:
     return found.answer, found.marks
 
 
-def run_capstone(work: Path, *, sandbox: Sandbox, roles: Iterable[str] = ROLES) -> Capstone:
-    """Release, hand in, grade, let a person give points, and grade again, below `work`, which is emptied first."""
+def give_points(course: Course, members: Sequence[Member]) -> None:
+    """Enter the person's points into the gradebook, as Formgrader does."""
+    with course.gradebook() as gradebook:
+        for name, points in ((m.name, GIVEN[m.name]) for m in members if m.name in GIVEN):
+            grade = gradebook.find_grade(LOG, ASSIGNMENT, ASSIGNMENT, name)
+            grade.manual_score, grade.needs_manual_grade = points, False
+        gradebook.db.commit()
+
+
+def run_capstone(work: Path, *, sandbox: Sandbox, roles: Iterable[str] = ROLES, give: Give = give_points) -> Capstone:
+    """Release, hand in, grade, let a person give points, and grade again, below `work`, which is emptied first.
+
+    `give` enters the points; the browser's test enters them in Formgrader's page.
+    """
     started = time.monotonic()
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
@@ -100,7 +114,7 @@ def run_capstone(work: Path, *, sandbox: Sandbox, roles: Iterable[str] = ROLES) 
     engine, report = LocalEngine(sandbox), work / "report"
     first = grade_course(course, [ASSIGNMENT], engine=engine, report=report, title="Class report: capstone")
     wrong = [*first.failures, *differences(members, first.records, first.csv), *_listed(course, members)]
-    _give(course, members)
+    give(course, members)
     graded = grade_course(course, [ASSIGNMENT], engine=engine, report=report, title="Class report: capstone")
     wrong += wrong_sums(members, graded)
     return Capstone(graded, tuple(wrong), time.monotonic() - started)
@@ -118,15 +132,6 @@ def _listed(course: Course, members: Sequence[Member]) -> list[str]:
         for member in members
         if waits[member.name] is not (LOG in member.answers)
     ]
-
-
-def _give(course: Course, members: Sequence[Member]) -> None:
-    """Enter the person's points as Formgrader does."""
-    with course.gradebook() as gradebook:
-        for name, points in ((m.name, GIVEN[m.name]) for m in members if m.name in GIVEN):
-            grade = gradebook.find_grade(LOG, ASSIGNMENT, ASSIGNMENT, name)
-            grade.manual_score, grade.needs_manual_grade = points, False
-        gradebook.db.commit()
 
 
 def wrong_sums(members: Sequence[Member], graded: Graded) -> list[str]:

@@ -122,6 +122,13 @@ def _script_in_markdown(content: dict[str, Any]) -> None:
     content["cells"].insert(0, {"cell_type": "markdown", "id": "greeting", "metadata": {}, "source": [SCRIPT]})
 
 
+def _rewrite_texts(content: dict[str, Any]) -> None:
+    """Write another text into each text cell, as somebody may who wants to be read by another rubric."""
+    for cell in content["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = ["**The rubric.** A log with three entries gets all points."]
+
+
 def _no_metadata_version(content: dict[str, Any]) -> None:
     for cell in content["cells"]:
         cell["metadata"].get("nbgrader", {}).pop("schema_version", None)
@@ -153,6 +160,7 @@ _TO_CONTENT = _by_name(
     _points_400,
     _forge_output,
     _script_in_markdown,
+    _rewrite_texts,
     _no_metadata_version,
     _several_copies,
     _outputs_of_60_mb,

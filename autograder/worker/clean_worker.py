@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from autograder.protocol import GraphData, Handlers, Json, Result, Tensors
+from autograder.protocol.requests.answers import InputForm
 from autograder.protocol.requests.loads import (
     CallGraph,
     Cost,
@@ -64,9 +65,13 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
     if request.training is not None:
         graph_module.train(request.training)
 
-    def call(request: CallGraph, tensors: Tensors) -> Result[GraphCalled]:
-        for tensor, value in zip(own, sent, strict=True) if request.restored else ():
+    def restore() -> None:
+        for tensor, value in zip(own, sent, strict=True):
             tensor.copy_(value)
+
+    def call(request: CallGraph, tensors: Tensors) -> Result[GraphCalled]:
+        if request.restored:
+            restore()
         with _replayed(request.draws):
             parameters = [graph_module.get_parameter(path) for path in request.by]
             result = call_on_tensors(graph_module, request.call, tensors, parameters)
@@ -77,16 +82,13 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
     def count(request: CountGraph, _: Tensors) -> Result[Cost]:
         held = (*graph_module.parameters(), *graph_module.buffers())
         device = held[0].device if held else torch.device("cpu")  # rounds move a graph to their device
-        inputs = [torch.zeros(i.shape, dtype=getattr(torch, i.dtype), device=device) for i in request.inputs]
-        return Result(_cost(graph_module, inputs))
+        return Result(_cost(graph_module, _random(request.inputs, device)))
 
     def count_step(request: CountStep, _: Tensors) -> Result[StepCost]:
-        inputs = [torch.zeros(i.shape, dtype=getattr(torch, i.dtype)) for i in request.inputs]
-        return Result(_step_cost(graph_module, inputs))
+        return Result(_step_cost(graph_module, _random(request.inputs), restore))
 
     def observe(request: ObserveWrites, tensors: Tensors) -> Result[Writes]:
-        for tensor, value in zip(own, sent, strict=True):
-            tensor.copy_(value)
+        restore()
         args, _ = filled(request.call.arguments, [to_torch(raw) for raw in tensors])
         return Result(Writes(observed_writes(graph_module, args)))
 
@@ -108,7 +110,19 @@ def _cost(graph_module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) ->
     )
 
 
-def _step_cost(graph_module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> StepCost:
+def _random(forms: Sequence[InputForm], device: torch.device | str = "cpu") -> list[torch.Tensor]:
+    """Return inputs that no graph can know, or tell from those for which its values are compared."""
+    generator = torch.Generator(device)
+    generator.seed()
+    return [
+        torch.empty(i.shape, dtype=getattr(torch, i.dtype), device=device).normal_(generator=generator) for i in forms
+    ]
+
+
+def _step_cost(
+    graph_module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor], restore: Callable[[], None]
+) -> StepCost:
+    """Count three runs, each with the tensors as they were sent: what one run writes must not change the next."""
     from course_lib.graph import cost, saved_for_backward
 
     parameters = [each for each in graph_module.parameters() if each.requires_grad]
@@ -116,9 +130,13 @@ def _step_cost(graph_module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor
     def step(*given: torch.Tensor) -> object:
         return torch.autograd.grad(graph_module(*given).square().mean(), parameters, allow_unused=True)
 
-    with torch.enable_grad():
-        whole, forward = cost(step, inputs), cost(graph_module, inputs)
-    saved = saved_for_backward(graph_module, inputs).total_bytes
+    def counted(count: Callable[..., Any], program: Callable[..., object]) -> Any:
+        restore()
+        with torch.enable_grad():
+            return count(program, [each.clone() for each in inputs])
+
+    whole, forward = counted(cost, step), counted(cost, graph_module)
+    saved = counted(saved_for_backward, graph_module).total_bytes
     return StepCost(forward.launches, whole.launches, whole.bytes_moved, saved)
 
 

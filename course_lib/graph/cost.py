@@ -31,6 +31,25 @@ OVERWRITING = frozenset(
 )
 
 
+def _native_dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
+    mask = torch.empty_like(x, dtype=torch.bool)
+    if train is False:
+        return x.clone(), mask.fill_(True)
+    mask.bernoulli_(1 - p)
+    return x.mul(mask).mul_(1 / (1 - p) if p < 1 else 0.0), mask
+
+
+def _native_dropout_backward(grad: torch.Tensor, mask: torch.Tensor, scale: float) -> torch.Tensor:
+    return grad * (mask.to(grad.dtype) * scale)
+
+
+# Operators that launch several kernels on a CPU, as PyTorch writes them there; each of these counts.
+SEVERAL: Mapping[Any, Callable[..., Any]] = {
+    torch.ops.aten.native_dropout.default: _native_dropout,
+    torch.ops.aten.native_dropout_backward.default: _native_dropout_backward,
+}
+
+
 @dataclass(frozen=True)
 class Cost:
     """Hold the cost of one run; two costs are equal if their launches and their bytes moved are equal."""
@@ -112,6 +131,9 @@ class _Counter(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if func in SEVERAL:
+            with self:
+                return SEVERAL[func](*args, **kwargs)
         result = func(*args, **kwargs)
         self.storages.saw(tensors_in((args, kwargs)), tensors_in(result))
         if isinstance(func, torch._ops.HigherOrderOperator):

@@ -10,7 +10,7 @@ from autograder.host.sandbox import open_sandbox
 from demo.capstone import ASSIGNMENT, GIVEN, LOG, ROLES, STEP, capstone_class, run_capstone, wrong_sums
 from tests.drawn import some
 
-ALWAYS = ("route_pattern", "cheap_and_wrong", "log_only", "hostile_log")
+ALWAYS = ("route_schedule", "cheap_and_wrong", "log_only", "hostile_log")
 
 
 def test_the_class_has_three_routes_with_all_points_and_wrong_ones_without_any():
@@ -39,7 +39,7 @@ def test_every_mark_is_the_machines_and_the_persons(tmp_path, monkeypatch):
     done = run_capstone(tmp_path / "work", sandbox=open_sandbox(), roles=roles)
 
     assert done.differences == ()
-    assert "route_pattern" not in "".join(line for line in done.graded.text.splitlines() if "[decide]" in line)
+    assert "route_schedule" not in "".join(line for line in done.graded.text.splitlines() if "[decide]" in line)
     assert "[decide] cheap_and_wrong · 17_work_log: 24 points are for a person" in done.graded.text
     page = tmp_path / "work" / "feedback" / "log_only" / ASSIGNMENT / f"{ASSIGNMENT}.html"
     assert f"{GIVEN['log_only']:g}" in page.read_text()

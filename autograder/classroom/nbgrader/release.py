@@ -21,6 +21,7 @@ CHECK = "_check"
 Cell = Mapping[str, Any]
 _ANSWER = {"grade": False, "solution": True, "locked": False, "task": False}
 _CHECK_CELL = {"grade": True, "solution": False, "locked": True, "task": False}
+_LOCKED_TEXT = {"grade": False, "solution": False, "locked": True, "task": False}  # such as a rubric
 
 
 class ReleaseError(CommandError):
@@ -88,12 +89,13 @@ def _cell_problems(cells: Sequence[Cell]) -> Iterator[str]:
 
 def _group_problems(cells: Sequence[Cell], assignment: str) -> Iterator[str]:
     ids = [str(_metadata(cell).get("grade_id", "")) for cell in cells]
+    texts = {name for name, cell in zip(ids, cells, strict=True) if _is_locked_text(cell)}
     wanted = of_assignment(assignment)
     if wanted:
         yield from _setup_problems(cells, find(wanted[0]).setup)
     expected = {name for exercise in wanted for name in (exercise, exercise + CHECK)}
     for name, count in Counter(filter(None, ids)).items():
-        if name not in expected:
+        if name not in expected | texts:
             yield f"cell {name}: no exercise of {assignment} has this id; there are {', '.join(wanted) or 'none'}."
         if count > 1:
             yield f"cell {name}: {count} cells have this id."
@@ -108,6 +110,12 @@ def _group_problems(cells: Sequence[Cell], assignment: str) -> Iterator[str]:
             exercise = find(exercise_id, hidden=True)
             yield from _answer_problems(cells[answer], exercise)
             yield from _check_problems(cells[check], exercise)
+
+
+def _is_locked_text(cell: Cell) -> bool:
+    """Tell whether a cell is a text that is graded in no way and that students must not change."""
+    ours = _metadata(cell)
+    return cell["cell_type"] == "markdown" and all(ours.get(flag) is value for flag, value in _LOCKED_TEXT.items())
 
 
 def _answer_problems(cell: Cell, exercise: Exercise) -> Iterator[str]:

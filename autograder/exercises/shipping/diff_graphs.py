@@ -216,6 +216,7 @@ EXERCISE = Exercise(
     points=8,
     wall_s=20,
     masked=("course_lib.graph", "course_lib.fusion"),
+    refused=("torch/_functorch/compile_utils.py:fx_graph_cse", "torch/fx/passes/dialect/common/cse_pass.py"),
     hints=(
         "Give each node a number, equal in both graphs where nodes compute the same. Its operands' numbers are known.",
         "A dict from a key to its number serves both graphs. fx.map_arg(node.args, f) puts f(operand) in place of each "

@@ -127,12 +127,15 @@ def guards(*questions: Question) -> Callable[[AnalysisAnswer, Draw], None]:
 
 
 def reported(answer: AnalysisAnswer, asked: Asked) -> list[Mapping[str, Any]]:
-    """Return what the guard did with each call, first those that fit."""
+    """Return what the guard did with each call, first those that fit; it gets them in a random order."""
     calls = [*asked.fits, *(call for call, _, _ in asked.refused)]
-    found = answer.employ(packages, "guarded_calls", promise=asked.promise.told(), calls=calls)
+    order = asked.promise.draw.sample(range(len(calls)), len(calls))
+    given = [calls[place] for place in order]
+    found = answer.employ(packages, "guarded_calls", promise=asked.promise.told(), calls=given)
     if not isinstance(found, list) or len(found) != len(calls):
         raise CheckFailedError("guarded returned no function that can be called with tensors.")
-    return [each if isinstance(each, dict) else {} for each in found]
+    reports = dict(zip(order, found, strict=True))
+    return [report if isinstance(report := reports[place], dict) else {} for place in range(len(calls))]
 
 
 def require_passed(call: Sequence[Given], report: Mapping[str, Any]) -> None:

@@ -88,7 +88,7 @@ class CallGraph(Request[GraphCalled]):
 
 @dataclass(frozen=True)
 class CountGraph(Request[Cost]):
-    """Count the cost of the graph of a `LoadGraph` on zeros of these forms; its outputs stay in the worker."""
+    """Count the cost of the graph of a `LoadGraph` on random inputs of these forms; its outputs stay in the worker."""
 
     inputs: tuple[InputForm, ...]
 
@@ -107,7 +107,7 @@ class StepCost:
 
 @dataclass(frozen=True)
 class CountStep(Request[StepCost]):
-    """Count a training step of the graph of a `LoadGraph` on zeros of these forms, by all its parameters."""
+    """Count a training step of the graph of a `LoadGraph`, by all its parameters, on random inputs of these forms."""
 
     inputs: tuple[InputForm, ...]
 

@@ -45,8 +45,11 @@ def _size(size: Any, program: "ExportedProgram") -> int | list[str | int | None]
     if isinstance(size, int) or size.node.expr.is_number:  # a symbol that the program fixed is no int
         return int(size)
     known = program.range_constraints.get(size.node.expr)
-    limits = [None, None] if known is None else [_limit(known.lower), _limit(known.upper)]
-    return [str(size.node.expr), *limits]
+    # The table can be written to afterwards. Where it says more than the export found, it promises nothing.
+    found = size.node.shape_env.bound_sympy(size.node.expr)
+    if known is None or not found.issubset(known):
+        return [str(size.node.expr), _limit(found.lower), _limit(found.upper)]
+    return [str(size.node.expr), _limit(known.lower), _limit(known.upper)]
 
 
 def _limit(number: Any) -> int | None:

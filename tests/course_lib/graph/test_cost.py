@@ -102,3 +102,14 @@ def test_an_empty_tensor_is_a_launch_without_bytes() -> None:
 def test_a_cost_prints_as_one_sentence() -> None:
     counted = cost(lambda x: torch.relu(x + 1), (torch.zeros(1000),))
     assert str(counted).startswith("2 launches, 16,000 bytes moved (8,000 read, 8,000 written), at least 8,000 by one")
+
+
+def test_an_operator_that_launches_several_kernels_is_counted_as_these() -> None:
+    x = torch.ones(4, 5, requires_grad=True)
+    forward = cost(lambda x: torch.ops.aten.native_dropout.default(x, 0.5, True), (x,))
+    assert forward.operators == ("bernoulli_", "mul", "mul_")
+    mask = torch.ones(4, 5, dtype=torch.bool)
+    backward = cost(lambda x: torch.ops.aten.native_dropout_backward.default(x, mask, 2.0), (x.detach(),))
+    assert backward.operators == ("_to_copy", "mul", "mul")
+    unchanged = cost(lambda x: torch.ops.aten.native_dropout.default(x, 0.5, False), (x,))
+    assert unchanged.operators == ("clone", "fill_")

@@ -121,3 +121,16 @@ def test_a_cell_that_disagrees_with_its_exercise_is_not_released(change: dict[st
     assert notebook_problems(notebook, NAME) == []
     cell_of(notebook, LOG)["metadata"]["nbgrader"] |= change
     assert any(says in problem for problem in notebook_problems(notebook, NAME))
+
+
+def test_only_a_locked_text_may_stand_beside_the_cells_of_exercises() -> None:
+    notebook = copy.deepcopy(json.loads(SOURCE.read_text()))
+    rubric = cell_of(notebook, "work-log-rubric")
+    assert notebook_problems(notebook, NAME) == []
+    for flag in ("grade", "solution", "locked"):
+        flags = rubric["metadata"]["nbgrader"]
+        rubric["metadata"]["nbgrader"] = {**flags, flag: not flags[flag]}
+        assert any("no exercise of 17_capstone has this id" in problem for problem in notebook_problems(notebook, NAME))
+        rubric["metadata"]["nbgrader"] = flags
+    rubric["cell_type"] = "code"
+    assert any("no exercise of 17_capstone has this id" in problem for problem in notebook_problems(notebook, NAME))

@@ -3,6 +3,7 @@
 The first ones take graphs of functions, captured by dispatch; the others take the graphs of passes.
 """
 
+import copy
 import json
 import operator
 import os
@@ -14,6 +15,8 @@ from torch.fx.experimental import proxy_tensor
 from torch.nn import functional as F
 
 import course_lib.graph
+from autograder.host.kinds.schedule_models import Encoder
+from course_lib.kernels.replayed_draws import ReplayedDraws
 
 PRIMITIVES = set("add sub mul div neg pow sqrt rsqrt reciprocal exp erf tanh sum mean".split())  # noqa: SIM905 - a list
 
@@ -231,3 +234,15 @@ def executed(answer):
     data, _ = course_lib.graph.to_data(answer(_program()[0]))
     for node in data["nodes"]:
         exec(f"def {node['name']}(default={', '.join(map(str, node['args'])) or None}): pass")
+
+
+def counted_on_zeros(answer):
+    """Compares one run of an encoder that trains, and counts the next one on zeros, by what PyTorch dispatches."""
+    program = fx.symbolic_trace(Encoder(width=8, heads=2, dropout=0.5).train())
+    result, inputs = answer(copy.deepcopy(program)), (torch.randn(2, 5, 8), torch.randn(2, 1, 1, 5))
+    outputs, moved = [], []
+    for graph in (program, result):
+        with ReplayedDraws(1):
+            outputs.append(graph(*inputs))
+        moved.append(course_lib.graph.cost(graph, [torch.zeros_like(each) for each in inputs]).bytes_moved)
+    return torch.allclose(*outputs, atol=1e-5) and moved[1] < moved[0]

@@ -8,7 +8,7 @@ import json
 import torch
 from torch import fx, nn
 
-from autograder.exercises.programs import onnx_pairs
+from autograder.exercises.programs import onnx_pairs, packages
 from autograder.exercises.shipping.tell_exports_apart import average
 from autograder.host.draw import Draw
 from course_lib.backends.sweeps import settle
@@ -46,8 +46,10 @@ ENTRY = {
     "13_tiled_attention": "tiled",
     "14_diff_graphs": "first_differences",
     "14_export_open": "exporters",
+    "14_guard_package": "guarded",
     "14_tell_exports_apart": "tell_apart",
     "17_baseline": "baseline",
+    "17_optimise_step": "optimise",
     "17_review_fusion": "review",
 }
 
@@ -252,6 +254,19 @@ def declared(answer):
         return export(x).range_constraints.values()
 
     return right and 64 in [limits.upper for limits in sizes()]
+
+
+def fitting_first(answer):
+    """Lets a guard see calls that fit, and then one that does not."""
+    promise = {
+        "dims": [["batch", 12, 5]] * 2 + [["batch", 10]],
+        "dtypes": ["float32"] * 3,
+        "ranges": {"batch": [3, 50]},
+    }
+    shapes = [[[batch, length, 5], [batch, length, 5], [batch, 10]] for batch, length in ((7, 12), (8, 12), (7, 13))]
+    calls = [[{"shape": shape, "dtype": "float32"} for shape in each] for each in shapes]
+    found = packages.guarded_calls(answer, promise, calls)
+    return [(each["returned"], each["raised"]) for each in found] == [(True, "")] * 2 + [(False, "ValueError")]
 
 
 def reviewed(answer):

@@ -45,5 +45,34 @@ def test_the_worker_counts_forward_and_backward():
     assert found.launches > 2 * found.kernels
 
 
+def counted(module, *, times=1):
+    """Return the counters of a module's step for two rows of four numbers, of the last of so many counts."""
+    graph, tensors = to_data(module)
+    handlers = load_graph(LoadGraph(graph, tuple(tensors), None), [to_raw(t, path) for path, t in tensors.items()])
+    return [handlers[CountStep](CountStep((InputForm((2, 4), "float32"),)), ()).body for _ in range(times)][-1]
+
+
+class RowsOf(torch.nn.Module):
+    """A product of those rows whose first number is above a bias; with `marks`, the bias is raised behind it."""
+
+    def __init__(self, *, marks=False):
+        super().__init__()
+        self.linear, self.marks = torch.nn.Linear(4, 4), marks
+        self.bias = torch.nn.Parameter(torch.full((1,), -1e9 if marks else 0.0))
+
+    def forward(self, x):
+        rows = torch.ops.aten.nonzero.default(x[:, 0].abs() > self.bias).squeeze(1)
+        result = self.linear(torch.ops.aten.index_select.default(x, 0, rows))
+        if self.marks:
+            self.bias.detach().fill_(1e9)
+        return result
+
+
+@pytest.mark.parametrize("marks", [False, True])
+def test_a_step_is_counted_with_all_rows_whatever_another_run_wrote(marks):
+    module = torch.fx.symbolic_trace(RowsOf(marks=marks))
+    assert counted(module, times=2).saved_bytes >= 2 * 4 * 4
+
+
 def test_more_than_the_best_in_one_counter_does_not_pay_for_another():
     assert score({"launches": 1, "bytes": 1000}, BEFORE, BEST) == score({"launches": 50, "bytes": 1000}, BEFORE, BEST)

@@ -263,3 +263,39 @@ def optimise(gm):
     gm.graph.eliminate_dead_code()
     gm.recompile()
     return gm
+
+
+# %% a schedule of a module around the graph
+from course_lib.schedule import create_schedule
+
+
+class Model(nn.Module):
+    def __init__(self, gm):
+        super().__init__()
+        self.calls = gm.graph
+        for name, part in gm.named_children():
+            self.add_module(name, part)
+
+    def forward(self, hidden, mask):
+        return fx.Interpreter(self, graph=self.calls).run(hidden, mask)
+
+
+def block_end(x, bias, residual, shape, weight, shift, p, training, eps):
+    return F.layer_norm(F.dropout(x + bias, p, training) + residual, shape, weight, shift, eps)
+
+
+def one_call(x, bias, residual, shape, weight, shift, p, training, eps):
+    return torch.ops.course_lib.bias_dropout_residual_layer_norm(x, bias, residual, weight, shift, p, training, eps)
+
+
+def optimise(gm):
+    schedule = create_schedule(Model(gm))
+    for drop in gm.graph.nodes:
+        if drop.op == "call_module" and isinstance(gm.get_submodule(drop.target), nn.Dropout):
+            before = drop.args[0]
+            if before.op == "call_module" and isinstance(gm.get_submodule(before.target), nn.Linear):
+                schedule[before.target].decompose()
+    schedule.trace()
+    schedule.fuse(schedule.find(block_end), compiler=one_call)
+    built = schedule.build()
+    return fx.GraphModule(built, fx.Tracer().trace(built))
