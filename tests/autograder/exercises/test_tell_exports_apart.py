@@ -16,7 +16,7 @@ from tests.autograder.exercises.judged import judged, reference, said
 
 EXERCISE = "14_tell_exports_apart"
 SHOWN = ("average", "centred", "positions", "statistics", "branch")
-KEPT = ("small", "formula", "halves", "negatives", "large", "whole", "few")
+KEPT = ("small", "formula", "smallest", "halves", "negatives", "large", "whole", "few")
 # words of a message, change of the reference
 NAMED = [
     ("name the wrong model", ("return (name, inputs)", "return (('second', 'first')[at], inputs)")),
@@ -63,7 +63,9 @@ def test_the_right_model_agrees_with_the_module_on_ordinary_inputs_whichever_is_
         assert results[wrong].shape == results["module"].shape
 
 
-@pytest.mark.parametrize("name", ["positions", "branch", "small", "formula", "halves", "negatives", "large", "whole"])
+@pytest.mark.parametrize(
+    "name", ["positions", "branch", "small", "formula", "smallest", "halves", "negatives", "large", "whole"]
+)
 def test_the_wrong_model_agrees_as_well_on_ordinary_inputs(name):
     text, make = next(each for each in MAKERS if each[1].__name__ == name)
     twins = make(Draw(3, "twins"))

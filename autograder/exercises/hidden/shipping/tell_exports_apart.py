@@ -17,6 +17,11 @@ class Levelled(Program):
         return nn.functional.layer_norm(x, x.shape[-1:], self.weight, self.bias, 1e-12)
 
 
+class Unit(Program):
+    def forward(self, x):
+        return x / x.abs().amax(1, keepdim=True) * self.scale
+
+
 class Rounded(Program):
     def forward(self, x):
         return torch.round(x) * self.weight
@@ -62,6 +67,23 @@ def small(draw: Draw) -> Twins:
         norm.format("1.0e-12"),
         norm.format("1.0e-5"),
         "The models differ in epsilon. Try small numbers.",
+    )
+
+
+def smallest(draw: Draw) -> Twins:
+    """Return rows divided by their largest number; the wrong model adds an epsilon. Rows of zeros are NaN in both."""
+    epsilon = draw.choice((0.003, 0.01))
+    largest = "a = Abs(x) m = ReduceMax<keepdims=1>(a, at)"
+    return Twins(
+        "Unit",
+        {"x": (torch.float32, ROWS)},
+        ROWS,
+        {"scale": draw.normal(8).abs() + 2},
+        {"batch": (2, 6), "x": (-100, 100)},
+        f"{largest} d = Div(x, m) y = Mul(d, scale)",
+        f"{largest} e = Constant<value_float={epsilon}>() s = Add(m, e) d = Div(x, s) y = Mul(d, scale)",
+        "One model adds an epsilon to the largest number. Try small numbers, and no row of zeros.",
+        {"at": [1]},
     )
 
 
@@ -158,7 +180,7 @@ def formula(draw: Draw) -> Twins:
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("numbers of another size", "magnitudes", 1.25, tells(small, formula, text=MORE, rounds=2)),
+        Check("numbers of another size", "magnitudes", 1.25, tells(small, formula, smallest, text=MORE, rounds=2)),
         Check("halves", "rounding", 1.25, tells(halves, text=MORE, rounds=4)),
         Check("whole numbers, negative or large", "whole numbers", 1.25, tells(negatives, large, text=MORE, rounds=2)),
         Check("masks that keep few", "masks", 1.25, tells(whole, few, text=MORE, rounds=2)),
@@ -189,6 +211,34 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("beyond the limits", 8.75, ("(low + (high - low)", "(2 * low + 2 * (high - low)"), below=True),
         ANSWERS.edited("one draw", 5, ("range(3000)", "range(1)"), below=True),
         ANSWERS.edited("every bit", 8.75, ("(0.0001, 0.01)", "(0, 0)"), below=True),
+        ANSWERS.edited(
+            "the other not asked", 10, ("if agrees[1 - at] and (not near[at])", "if not near[at]"), below=True
+        ),
         ANSWERS.edited("a small difference", 10, ("(0.0001, 0.01)", "(0.0001, 0.0001)"), below=True),
     ),
+    equivalent={
+        **dict.fromkeys(
+            (
+                "torch.rand(shape) < torch.rand(()) -> torch.rand(shape) <= torch.rand(())",
+                "torch.rand(()) < 0.5 -> torch.rand(()) <= 0.5",
+                "3000 -> 3001",
+                "10 -> 11",
+                "5 -> 6",
+            ),
+            "other draws, as good as these",
+        ),
+        **dict.fromkeys(
+            (
+                "return ('first', inputs): 'first' -> 'first_'",
+                "('first', inputs) -> ('first',)",
+                "('first', inputs) -> (inputs,)",
+                "return ('first', inputs) -> return None",
+            ),
+            "the search ends before",
+        ),
+        **dict.fromkeys(
+            ("True -> False", "zip(promised, inputs, strict=True) -> zip(promised, inputs)"), "both are as long"
+        ),
+        "promised = sessions[0].get_inputs(): 0 -> 1": "both models have the same inputs",
+    },
 )

@@ -1,7 +1,7 @@
 import onnxruntime  # here, since it starts threads
 
 
-def tell_apart(module: nn.Module, limits: dict, first: bytes, second: bytes) -> tuple[str, tuple]:
+def tell_apart(module: nn.Module, limits: dict, first: bytes, second: bytes) -> tuple:
     """Return "first" or "second", and inputs on which only that model is wrong; about 24 lines."""
     sessions = [onnxruntime.InferenceSession(each) for each in (first, second)]
     promised = sessions[0].get_inputs()
