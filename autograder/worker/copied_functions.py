@@ -3,7 +3,7 @@
 A copy runs under the answer's own file name, so that no observer of files sees it, or under another name than the
 function has in its file. Its instructions give it away: they
 are those of the library's function, or most runs of them are, if parts were left out. Or it uses the same globals and
-attributes in the same order.
+attributes in the same order, perhaps with a few more between them, as where statements were put in.
 """
 
 import functools
@@ -16,6 +16,7 @@ LEFT_OUT = (0, 144)  # CACHE and EXTENDED_ARG, which depend on numbers
 LEAST_INSTRUCTIONS, LEAST_CHANGED = 60, 150
 """Of fewer instructions, two people may write the same; a changed copy is told from this many on."""
 LEAST_NAMES = 8  # globals and attributes; with fewer, two functions may use the same by chance
+MOST_NAMES = 2  # times as many as in the library's; of more, some stand in any order by chance
 RUN = 8  # instructions in a row
 SHARE = 0.85  # of the runs of an answer's function that are in the library's, too
 
@@ -52,8 +53,12 @@ class Copies:
         key = code, code.co_qualname  # equal codes may have different ones
         if key not in self._known:
             is_itself = (file, code.co_qualname) in self._own
-            self._known[key] = "" if is_itself else self._names.get(code.co_names) or self._found(instructions(code))
+            self._known[key] = "" if is_itself else self._by_names(code.co_names) or self._found(instructions(code))
         return self._known[key]
+
+    def _by_names(self, names: tuple[str, ...]) -> str:
+        near = (each for each in self._names if len(each) <= len(names) <= MOST_NAMES * len(each))
+        return next((self._names[each] for each in near if _in_order(each, names)), "")
 
     def _found(self, kinds: bytes) -> str:
         if kinds in self._whole:
@@ -79,6 +84,16 @@ def _inside(code: CodeType | None) -> Iterator[CodeType]:
         if isinstance(constant, CodeType):
             yield constant
             yield from _inside(constant)
+
+
+def _in_order(wanted: tuple[str, ...], names: tuple[str, ...]) -> bool:
+    """Tell whether all of `wanted` are among `names` in this order.
+
+    >>> _in_order(("a", "c"), ("a", "b", "c")), _in_order(("c", "a"), ("a", "b", "c"))
+    (True, False)
+    """
+    rest = iter(names)
+    return all(name in rest for name in wanted)
 
 
 def _runs(kinds: bytes) -> set[bytes]:

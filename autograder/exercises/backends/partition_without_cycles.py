@@ -31,7 +31,8 @@ STILL = (
 )
 
 KEPT = (
-    "{name} was asked about once more in another process, with the states that its neighbours had: visit returned "
+    "{name} was asked about once more in another process, by other names, with the states that its neighbours had: "
+    "visit returned "
     "{found:.80}, before it was {before:.80}. Keep nothing between two calls: the states are the memory."
 )
 ASKED_AGAIN = 16  # about so many rows of a large graph; the last question first, when no other row was seen
@@ -63,9 +64,27 @@ def partitioned(answer: ValueAnswer, rows: Sequence[Row], *, sweeps: int = PATIE
 
 def _require_no_memory(answer: ValueAnswer, changes: Sequence[tuple[Any, Any]]) -> None:
     """Raise `CheckFailedError` unless a worker that did not see the other rows gives the same states."""
-    for (row, before), found in zip(changes, answer.elsewhere.ask_each([row for row, _ in changes]), strict=True):
+    again = [_renamed(row, state) for row, state in changes]
+    for (row, _), (_, before), found in zip(
+        changes, again, answer.elsewhere.ask_each([asked for asked, _ in again]), strict=True
+    ):
         if found != before:
             raise CheckFailedError(KEPT.format(name=row["name"], found=repr(found), before=repr(before)))
+
+
+def _renamed(row: Row, state: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return a question and its answer with names by which a row is not known again in other questions."""
+    names = [row["name"], *(each["name"] for each in (*row["inputs"], *row["users"]))]
+    new = {name: f"w{place}" for place, name in enumerate(dict.fromkeys(names))}
+
+    def of(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: of(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [of(each) for each in value]
+        return new.get(value, value) if isinstance(value, str) else value
+
+    return of(row), of(state)
 
 
 def _state(found: Any) -> Any:

@@ -27,7 +27,8 @@ BY_HAND = aten_program(
     (ROWS, BIAS),
     missed=MISSED,
 )
-# in each program one sum is right, so that a check that refuses everything earns nothing for its refusals
+# in each program a sum is right, so that a check that refuses everything earns nothing for its refusals; sometimes it
+# comes first, sometimes last, and sometimes there are two, so that nobody earns anything by places
 DOUBLED = aten_program(
     "F.gelu(x + b) + F.gelu(torch.add(x, b, alpha=2))",
     lambda x, b: F.gelu(x + b) + F.gelu(torch.add(x, b, alpha=2)),
@@ -42,36 +43,46 @@ BARELY_MORE = aten_program(
     (ROWS, BIAS),
     reason="alpha is not 1. Results that agree on some numbers are no reason to rewrite; read the match.",
 )
-RETURNED = aten_program(
-    "return F.gelu(x + b), F.gelu(h), h",
-    lambda x, b: (F.gelu(x + b), F.gelu(h := torch.add(x, b)), h),
+DOUBLED_FIRST = aten_program(
+    "F.gelu(torch.add(x, b, alpha=3)) - F.gelu(x + b)",
+    lambda x, b: F.gelu(torch.add(x, b, alpha=3)) - F.gelu(x + b),
     (ROWS, BIAS),
+    reason="With alpha=3 the sum is x + 3 b, and the pattern does not look at keyword arguments.",
+)
+RETURNED = aten_program(
+    "return F.gelu(x + b), F.gelu(h), h, F.gelu(2 * x + b)",
+    lambda x, b: (F.gelu(x + b), F.gelu(h := torch.add(x, b)), h, F.gelu(2 * x + b)),
+    (ROWS, BIAS),
+    2,
     reason="The second sum is also an output: it stays, and a fused call would compute it again.",
 )
 
 
-def times_gelu(half: float, scale: float, one: float) -> Callable[[Tensor, Tensor], Tensor]:
+def times_gelu(half: float, scale: float, one: float, *, right_first: bool) -> Callable[[Tensor, Tensor], Tensor]:
     """Return a product of GELU and of what has its form, with other numbers."""
 
-    def product(x: Tensor, b: Tensor) -> Tensor:
+    def other(x: Tensor, b: Tensor) -> Tensor:
         h = x + b
-        return ((h * half) * (torch.erf(h * scale) + one)) * F.gelu(x + b)
+        return (h * half) * (torch.erf(h * scale) + one)
 
-    return product
+    if right_first:
+        return lambda x, b: F.gelu(x + b) * other(x, b)
+    return lambda x, b: other(x, b) * F.gelu(x + b)
 
 
 NUMBERS = [
     aten_program(
         f"{name} of GELU is {value}",
-        times_gelu(*numbers),
+        times_gelu(*numbers, right_first=right_first),
         (ROWS, BIAS),
         reason=f"In GELU {name} is {right}.",
     )
-    for name, value, right, numbers in (
-        ("the factor in front", "1.0", "0.5", (1.0, math.sqrt(0.5), 1)),
-        ("the scale inside erf", "0.5", "the root of 0.5", (0.5, 0.5, 1)),
-        ("the scale inside erf", "0.7", "the root of 0.5", (0.5, 0.7, 1)),
-        ("the summand behind erf", "2", "1", (0.5, math.sqrt(0.5), 2)),
+    for name, value, right, numbers, right_first in (
+        ("the factor in front", "1.0", "0.5", (1.0, math.sqrt(0.5), 1), False),
+        ("the factor in front", "0.500001", "0.5", (0.500001, math.sqrt(0.5), 1), True),
+        ("the scale inside erf", "0.5", "the root of 0.5", (0.5, 0.5, 1), False),
+        ("the scale inside erf", "0.7", "the root of 0.5", (0.5, 0.7, 1), True),
+        ("the summand behind erf", "2", "1", (0.5, math.sqrt(0.5), 2), False),
     )
 ] + [
     aten_program(
@@ -103,7 +114,7 @@ EXERCISE = Exercise(
             "a sum with alpha stays",
             "refusals",
             2.0,
-            rewrites([DOUBLED, BARELY_MORE], OPERATOR, continued=True, together=True),
+            rewrites([DOUBLED, DOUBLED_FIRST, BARELY_MORE], OPERATOR, continued=True, together=True),
         ),
         Check(
             "a sum that is returned stays",

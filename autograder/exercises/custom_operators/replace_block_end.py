@@ -42,6 +42,12 @@ DOUBLED = aten_program(
     INPUTS,
     reason="With alpha=2 the sum is x + 2 r. The matcher drops keyword arguments that the pattern does not have.",
 )
+DOUBLED_FIRST = aten_program(
+    "F.layer_norm(torch.add(x, r, alpha=3), (8,), w, b) - block_end(x, r)",
+    lambda x, r, w, b: F.layer_norm(torch.add(x, r, alpha=3), (WIDTH,), w, b) - block_end(x, r, w, b),
+    INPUTS,
+    reason="With alpha=3 the sum is x + 3 r. The matcher drops keyword arguments that the pattern does not have.",
+)
 
 EXERCISE = Exercise(
     title="Replace the end of a block",
@@ -60,6 +66,11 @@ EXERCISE = Exercise(
     checks=(
         Check("the block end becomes one call", "pattern", 2.5, rewrites([LITERAL], OPERATOR, continued=True)),
         Check("another eps is kept", "eps", 2.0, rewrites([with_eps(1e-12)], OPERATOR, continued=True)),
-        Check("a sum with alpha stays", "refusals", 2.7, rewrites([DOUBLED], OPERATOR, continued=True, together=True)),
+        Check(
+            "a sum with alpha stays",
+            "refusals",
+            2.7,
+            rewrites([DOUBLED, DOUBLED_FIRST], OPERATOR, continued=True, together=True),
+        ),
     ),
 )

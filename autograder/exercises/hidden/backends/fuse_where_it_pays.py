@@ -6,6 +6,7 @@ from typing import Any
 
 from autograder.exercises.backends.fuse_where_it_pays import (
     MIXED,
+    NEAR_TIME,
     PAIRS,
     REPEATED,
     SPILLED,
@@ -17,9 +18,11 @@ from autograder.exercises.backends.fuse_where_it_pays import (
     require_time,
 )
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.programs.timed_rows import Program, kernel_work, time_ns
+from autograder.exercises.programs.timed_rows import Program, Wish, kernel_work, random_program, time_ns
+from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
 
+CROWDED = Wish(rows=13, small=0.0, far=0.8, launch_ns=(1500,), scratch_ns=(0.004, 0.008))
 Work = Mapping[tuple[int, int], Mapping[str, float]]
 """What a kernel does, for each run of rows from the first number up to the second."""
 
@@ -104,6 +107,39 @@ def facts_of(program: Program) -> Mapping[str, Any]:
     }
 
 
+def by_name(program: Program, works: Work) -> Work:
+    """Return the work of every run of rows if the value with the last name left its register, a known mistake."""
+    return {run: {**work, "scratch": _scratch_by_name(program, *run)} for run, work in works.items()}
+
+
+def _scratch_by_name(program: Program, first: int, last: int) -> float:
+    rows, held, spilled, count = program["rows"][first:last], set[str](), set[str](), 0
+    for place, row in enumerate(rows):
+        for name in [*row["reads"], row["name"]]:
+            later = {read for reader in rows[place + (name == row["name"]) :] for read in reader["reads"]}
+            held &= later
+            if name not in held and len(held) == program["registers"]:
+                loser = max(held - set(row["reads"]))
+                count += loser not in spilled
+                held.remove(loser)
+                spilled.add(loser)
+            count += name in spilled and name not in held
+            held.add(name)
+    return count * float(max(program["sizes"][row["name"]] for row in rows))
+
+
+def crowded(draw: Draw) -> Program:
+    """Draw a program whose time shows which value leaves its register: by another rule the prediction is far off."""
+    while True:
+        found = random_program(draw, CROWDED)
+        works = works_of(found)
+        wrong = by_name(found, works)
+        ends = list(itertools.accumulate(map(len, best_kernels(found, wrong)), initial=0))
+        predicted, right = (sum(time_ns(found, by[run]) for run in itertools.pairwise(ends)) for by in (wrong, works))
+        if abs(predicted / right - 1) > 1.5 * NEAR_TIME:
+            return found
+
+
 ANSWERS = Answers(__name__)
 
 MORE_STYLES = ("a class of kernels", "a trace of reads", "branches that are cut off", "instructions first")
@@ -126,6 +162,7 @@ SLIPS: tuple[Any, ...] = (
     ("outputs are not stored", 9, True, (" | set(question['outputs'])", "")),
     ("all values are stored", 9, True, ("made & later", "made")),
     ("spills without reloads", 9.7, True, ("scratch + (name in spilled and name not in held)", "scratch")),
+    ("any value leaves", 9.8, True, (", key=uses.get)", ")")),
     ("one register more", 8, True, ("== question['registers']", "== question['registers'] + 1")),
     (
         "all loads at the begin",
@@ -137,7 +174,7 @@ SLIPS: tuple[Any, ...] = (
         ),
     ),
     ("the dearest kernels", 3, True, ("best.append(min(", "best.append(max(")),
-    ("the time of one launch", 7, False, ("'time': time", "'time': prices['launch']")),
+    ("the time of one launch", 6.6, False, ("'time': time", "'time': prices['launch']")),
 )
 """Likely slips: name, marks, whether it gets less, and edits of the reference."""
 
@@ -158,9 +195,10 @@ HIDDEN = HiddenPart(
         Check(
             "values without a register",
             "spills",
-            1,
+            0.6,
             of_each(require_near_best, *[drawn(SPILLED, "all", "none", "no spills")] * 4),
         ),
+        Check("the value that leaves its register", "spills", 0.4, of_each(require_time, *[crowded] * 3)),
         Check("the time of many kernels", "time", 1, of_each(require_time, *[drawn(MIXED, "none", PAIRS)] * 6)),
     ),
     controls=(
@@ -173,4 +211,5 @@ HIDDEN = HiddenPart(
         Control("pairs", PLAN.format("[names[n : n + 2] for n in range(0, len(names), 2)]"), 0.5, below=True),
         Control("sets of names", PLAN.format("set(names)"), 0),
     ),
+    equivalent={"0.0 -> 1.0": "a nanosecond more for all plans, of thousands"},
 )

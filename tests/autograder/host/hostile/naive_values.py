@@ -31,6 +31,7 @@ ENTRY = {
     "11_correct_operator": "silu_gate",
     "11_find_the_lie": "input_that_shows",
     "11_pass_identity": "describe",
+    "11_place_the_pass": "hooks_that_see",
     "10_fuse_where_it_pays": "divide",
     "10_lower_regions": "lower_region",
     "10_minimal_backend": "approximate",
@@ -182,6 +183,12 @@ def _described(answer):
     return found["graph"] == calls and found["uuid"] != other["uuid"]
 
 
+def _hooks(answer):
+    hooks = [f"{name}_custom_pass" for name in ("pre_grad", "joint", "post_grad")]
+    asked = {"spelling": "x @ w + b", "rank": 2, "read_again": False, "pattern": "matmul, +", "hooks": hooks}
+    return answer(asked) == hooks[:1]
+
+
 def told_apart(answer):
     """Compares the names of equal and of different passes, each on a graph of the same program."""
     asked = {"operators": ["relu"], "verbose": False}
@@ -229,6 +236,7 @@ EXAMPLES = {
     "first_differences": _starts,
     "describe": _described,
     "divide": _divided,
+    "hooks_that_see": _hooks,
     "input_that_shows": _lies,
     "count": _counted,
     "lower_region": _region,
