@@ -203,14 +203,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 from course_lib.errors import KernelError
-from course_lib.graph import cost
+from course_lib.graph import cost, saved_for_backward
 from course_lib.kernel_programs import AccessLog, compile_for_absent_gpu, try_launcher, use_interpreter
 from course_lib.kernel_programs.compiled_loops import compiled_loop
 from course_lib.kernel_programs.interpreter import triton_runs_on
 from course_lib.kernels.dropout import uniform_numbers
 from course_lib.predictions import predict, predictions, reveal
-from course_lib.show import Table
-from course_lib.timing import compare
+from course_lib.profiling.heat_maps import heat_map
+from course_lib.profiling.plots import plot_lines
+from course_lib.show import Table, format_us
+from course_lib.timing import compare, time_callable
 from course_lib.verify.error_rule import deviation
 """,
     "attention": """\

@@ -101,6 +101,7 @@ class AccessLog:
         self.races = Races()
         self._interpreter: Any = None
         self._memory: Any = None
+        self._said: Any = None
         self._addresses: Numbers = np.empty(0, np.int64)
         self._owners: Numbers = np.empty(0, np.int64)
         self._elements: Numbers = np.empty(0, np.int64)
@@ -135,6 +136,7 @@ class AccessLog:
 
         builder.set_grid_dim = set_grid_dim
         self.undefined.open(builder)
+        self._said = np.seterr(over="ignore", invalid="ignore")  # of what stands in undefined lanes
         return self
 
     def __exit__(
@@ -143,6 +145,7 @@ class AccessLog:
         self._interpreter._interpreter = self._memory
         del self._interpreter.interpreter_builder.set_grid_dim
         self.undefined.close(self._interpreter.interpreter_builder)
+        np.seterr(**self._said)
 
     def traffic(self, name: str) -> Traffic:
         """Return the counts of one tensor, over all launches."""

@@ -54,7 +54,7 @@ def matrix(draw: Draw, rows: int, columns: int, dtype: torch.dtype = torch.float
 
 
 def _even(draw: Draw) -> list[Case]:
-    return [matrix(draw, 16, 128), matrix(draw, draw.choice((8, 32)), 64)]
+    return [matrix(draw, 16, 128), matrix(draw, draw.choice((72, 96)), 64)]
 
 
 def _uneven(draw: Draw) -> list[Case]:

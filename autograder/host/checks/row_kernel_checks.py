@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from autograder.host import comparison
-from autograder.host.checks.kernel_checks import Demand
+from autograder.host.checks.kernel_checks import Demand, inputs_kept
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, promoted
 from autograder.host.kinds.triton import KernelRun
@@ -103,7 +103,7 @@ def either(*demands: Demand) -> Demand:
 def once(inputs: Sequence[int]) -> Demand:
     """Demand that each element of these inputs is loaded once, each output is stored once, and nothing else is.
 
-    Other inputs are vectors along a row, and may be loaded once for each row.
+    No input is written. Other inputs are vectors along a row, and may be loaded once for each row.
     """
 
     def demand(run: KernelRun, case: Case) -> None:
@@ -113,6 +113,7 @@ def once(inputs: Sequence[int]) -> Demand:
                 missing = each.elements - each.loaded
                 raise CheckFailedError(f"{missing:,} elements of {each.name} were never loaded{case.where}.")
             _require_once("loaded", each.loads, each.elements, each.name, case)
+        inputs_kept(run, case)
         rows = len(case.args[inputs[0]])
         for each in (each for number, each in enumerate(run.inputs) if number not in inputs):
             if each.loads > rows * each.elements:

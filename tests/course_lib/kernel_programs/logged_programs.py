@@ -309,6 +309,21 @@ def test_a_maximum_does_not_pass_over_lanes_without_a_value() -> None:
         try_launcher(largest, torch.ones(3))
 
 
+@triton.jit
+def squares_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    tl.store(out_ptr + at, tl.exp(x * x), mask=at < n)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_stands_in_lanes_that_are_never_stored_says_nothing_of_an_overflow() -> None:
+    x, out = torch.zeros(3), torch.empty(3)
+    with AccessLog(x=x, out=out):
+        squares_kernel[(1,)](x, out, 3, BLOCK=8)
+    assert out.tolist() == [1, 1, 1]
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64], ids=str)
 def test_a_result_that_depends_on_lanes_without_a_value_names_the_load_and_no_other(dtype) -> None:
     def totalled(x, *, filled):

@@ -51,6 +51,11 @@ HIDDEN = HiddenPart(
         Check("half precision", "half precision", 1, holds(half, biased, NAMES, RIGHT)),
         Check("large sums", "large values", 0.6, holds(extreme, biased, NAMES, RIGHT)),
     ),
+    equivalent={
+        "torch.empty((n_rows, n_columns), dtype=x.dtype, device=x.device) -> "
+        "torch.empty((n_rows, n_columns), dtype=x.dtype)": "a CPU is the only device",
+        "columns = tl.arange(0, COLUMNS)[None, :]: (None, :) -> (:,)": "a block of one dimension broadcasts so, too",
+    },
     controls=(
         ANSWERS.reference(10),
         ANSWERS.file("a loop over rows", 10),

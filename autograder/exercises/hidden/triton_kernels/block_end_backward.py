@@ -110,6 +110,11 @@ HIDDEN = HiddenPart(
         ANSWERS.edited(
             "h read again", 9, ("rstd = 1", "h = tl.load(h_ptr + at, mask=inside, other=0.0)\n    rstd = 1")
         ),
+        ANSWERS.edited(
+            "a gradient written into h",
+            8,
+            ("grad_x = torch.empty((rows, columns), dtype=h.dtype, device=h.device)", "grad_x = h"),
+        ),
         ANSWERS.file("a stored mask", 9),
     ),
 )

@@ -16,6 +16,17 @@ from autograder.host.checks.function_checks import agrees, gradients_agree
 from autograder.host.exercise import Check, HiddenPart
 
 ANSWERS = Answers(__name__)
+FORWARD = "launcher('add_norm')(x, bias, residual, weight, shift, p, seed, eps)"
+BACKWARD = "launcher('add_norm_backward')(grad_h, grad_y, h, weight, p, seed, eps)"
+WITH_TRITON = (
+    "'add_norm' -> 'add_norm_'",
+    "'add_norm_backward' -> 'add_norm_backward_'",
+    "if triton_runs_on(h): -> if False:",
+    f"grad_x, by_h = {BACKWARD} -> pass",
+    f"{FORWARD} -> {FORWARD.removesuffix(', eps)')})",
+    f"{BACKWARD} -> {BACKWARD.removesuffix(', eps)')})",
+    "return globals()[name] -> return None",
+)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -29,6 +40,11 @@ HIDDEN = HiddenPart(
         Check("the form for views with strides", "form", 0.5, formed(views)),
         Check("inputs untouched, outputs of their own", "memory", 0.5, fresh(sized((4, 16)))),
     ),
+    equivalent={
+        "rstd = torch.rsqrt(h.var(-1, keepdim=True, correction=0) + eps): -1 -> 1": "h is a matrix",
+        "normed = (h - h.mean(-1, keepdim=True)) * rstd: -1 -> 1": "h is a matrix",
+        **dict.fromkeys(WITH_TRITON, "it runs where Triton runs, and the answer is graded where Triton does not"),
+    },
     controls=(
         ANSWERS.reference(6),
         ANSWERS.file("the dispatcher's library", 6),

@@ -127,6 +127,10 @@ HIDDEN = HiddenPart(
             holds(many_rows, gradients, BACKWARD, BACKWARD_NEAR, loads_at_most(_loads, TWICE), function=GRADIENTS),
         ),
     ),
+    equivalent={
+        "part = tl.load(sums_ptr + rows[:, None] * n + at[None, :], mask=at[None, :] < n, other=0.0): "
+        "(None, :) -> (:,)": "a block of one dimension broadcasts so, too",
+    },
     controls=(
         ANSWERS.reference(18),
         ANSWERS.file("tiles of rows", 18),

@@ -33,9 +33,14 @@ def views(draw: Draw) -> list[Case]:
 
 
 def rising(draw: Draw) -> list[Case]:
-    """Return rows whose largest number is in the last block, or in the first one."""
+    """Return rows whose largest number is in the last block, or in the first one, and rows far below zero."""
     x = draw.normal(2, 400).sort(dim=-1).values * 20
-    return [Case((x,), label="with rows that rise"), Case((x.flip(-1).clone(),), label="with rows that fall")]
+    low = draw.normal(2, 300) - draw.choice((300.0, 600.0))
+    return [
+        Case((x,), label="with rows that rise"),
+        Case((x.flip(-1).clone(),), label="with rows that fall"),
+        Case((low,), label="with numbers below minus some hundreds"),
+    ]
 
 
 ANSWERS = Answers(__name__)
@@ -48,6 +53,13 @@ HIDDEN = HiddenPart(
         Check("accesses of views with strides", "strides", 0.6, holds(views, shares, NAMES, inside, NEAR)),
         Check("rows that rise and fall", "large values", 1, holds(rising, shares, NAMES, RIGHT)),
     ),
+    equivalent={
+        "shift = tl.where(new == -float('inf'), 0.0, new): 0.0 -> 1.0": "each exponential of -inf less it is 0",
+        "total = 0.0: 0.0 -> 1.0": "the first block multiplies it by exp(-inf)",
+        "tl.max(x, axis=0) -> tl.max(x)": "a block of one dimension has one axis",
+        "torch.empty(x.shape, dtype=x.dtype, device=x.device) -> "
+        "torch.empty(x.shape, dtype=x.dtype)": "a CPU is the only device",
+    },
     controls=(
         ANSWERS.reference(12),
         ANSWERS.file("lanes of their own", 12),
@@ -100,6 +112,7 @@ HIDDEN = HiddenPart(
             "NaN for leading -inf", 10.6, ("shift = tl.where(new == -float('inf'), 0.0, new)", "shift = new")
         ),
         ANSWERS.edited("zero in masked lanes", 5, ("mask=at < n, other=-float('inf')", "mask=at < n, other=0.0")),
+        ANSWERS.edited("zero as the largest number so far", 11, ("largest = -float('inf')", "largest = 0.0")),
         ANSWERS.edited("no division", 0, ("tl.exp(x - largest) / total", "tl.exp(x - largest)")),
         ANSWERS.edited("a logarithm", 0, ("tl.exp(x - largest) / total", "x - largest - tl.log(total)")),
         ANSWERS.edited("wide blocks", 8.4, ("BLOCK=128", "BLOCK=512")),

@@ -1,5 +1,7 @@
 """Hidden checks and controls of exercise 12.1."""
 
+import torch
+
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.triton_kernels.masked_blend import NAMES, NEAR, RIGHT, blended, of_lengths
 from autograder.host.checks.kernel_checks import holds, inside
@@ -16,6 +18,13 @@ def views(draw: Draw) -> list[Case]:
     return [apart, column]
 
 
+def half(draw: Draw) -> list[Case]:
+    """Return two vectors of float16."""
+    n = draw.integer(100, 200)
+    x, y = (draw.normal(n, dtype=torch.float16) for _ in range(2))
+    return [Case((x, y, 0.3), label=f"with {n} elements of float16")]
+
+
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
@@ -26,10 +35,14 @@ HIDDEN = HiddenPart(
             0.6,
             holds(of_lengths((1,), (127, 129), (513, 700)), blended, NAMES, RIGHT),
         ),
-        Check("no element at all", "odd sizes", 0.2, holds(of_lengths((0,), (3,)), blended, NAMES, RIGHT)),
+        Check("no element at all", "odd sizes", 0.1, holds(of_lengths((0,), (3,)), blended, NAMES, RIGHT)),
+        Check("a vector of float16", "dtypes", 0.1, holds(half, blended, NAMES, NEAR)),
         Check("views with strides", "strides", 1, holds(views, blended, NAMES, RIGHT)),
         Check("accesses of views with strides", "strides", 0.6, holds(views, blended, NAMES, inside, NEAR)),
     ),
+    equivalent={
+        "torch.empty(n, dtype=x.dtype, device=x.device) -> torch.empty(n, dtype=x.dtype)": "a CPU is the only device",
+    },
     controls=(
         ANSWERS.reference(6),
         ANSWERS.file("a loop over blocks", 6),
@@ -73,6 +86,7 @@ HIDDEN = HiddenPart(
             5.75,
             ("at, x + t * (y - x)", "at, x + t * (y - tl.load(x_ptr + at * x_stride, mask=inside))"),
         ),
+        ANSWERS.edited("always float32", 5.9, ("dtype=x.dtype, ", "")),
         Control("by PyTorch", "def blend(x, y, t):\n    return torch.lerp(x, y, t)\n", 0),
         Control("by arithmetic of tensors", "def blend(x, y, t):\n    return x + t * (y - x)\n", 0),
     ),
