@@ -67,7 +67,16 @@ from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
     underscored,
 )
 from tests.autograder.host.hostile.naive_kernels import interpreted  # noqa: F401 - found by name
-from tests.autograder.host.hostile.naive_lightning import backend, called, hooks, logged, reads, training  # noqa: F401
+from tests.autograder.host.hostile.naive_lightning import (  # noqa: F401
+    backend,
+    called,
+    hooks,
+    logged,
+    looked,
+    named_reads,
+    reads,
+    training,
+)
 from tests.autograder.host.hostile.naive_models import (  # noqa: F401
     evaluated,
     folded_once,
@@ -104,7 +113,9 @@ from tests.autograder.host.hostile.naive_predictions import (  # noqa: F401
 from tests.autograder.host.hostile.naive_replays import (  # noqa: F401
     bounded,
     counted_replays,
+    dispatched,
     followed,
+    read_again,
     renumbered,
     same_addresses,
     violated,
