@@ -46,8 +46,8 @@ class KernelError(CourseError):
     """A fused operator was called with tensors that it is not written for."""
 
 
-class LaunchError(CourseError):
-    """Launches were captured or replayed in a way that a device refuses."""
+class LaunchError(CourseError, RuntimeError):
+    """Launches were captured or replayed in a way that a device refuses; PyTorch raises RuntimeError there."""
 
 
 class ModelError(CourseError):

@@ -274,9 +274,11 @@ import torch
 from torch.nn import functional as F
 from course_lib.capture import logged
 from course_lib.errors import LaunchError
+from course_lib.graph import saved_for_backward
 from course_lib.launches import Graph, eager_timeline, recording, replay_timeline, silent_errors, warm_up
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.predictions import predict, predictions, reveal
+from course_lib.profiling.plots import plot_lines
 from course_lib.show import Table, format_bytes
 """,
     "lightning_training": """\

@@ -92,11 +92,17 @@ def eager_timeline(launches: Sequence[Launch], *, launch_us: float, bandwidth_gb
     return Timeline("eager", host, _device(launches, bandwidth_gb_s, lambda i, _: host[i].end_us))
 
 
-def replay_timeline(launches: Sequence[Launch], *, launch_us: float, bandwidth_gb_s: float) -> Timeline:
-    """Return the timeline of a graph's replay: one launch by the host, and a short gap between two kernels."""
+def replay_timeline(
+    launches: Sequence[Launch], *, launch_us: float, bandwidth_gb_s: float, scale_us: float = 0.0
+) -> Timeline:
+    """Return the timeline of a graph's replay: one launch by the host, and a short gap between two kernels.
+
+    `scale_us` is the time at the right edge of the picture, such as `total_us` of the timeline to compare it with.
+    """
     host = (Span("replay", 0.0, launch_us),)
     gap = REPLAYED_GAP_US
-    return Timeline("replay", host, _device(launches, bandwidth_gb_s, lambda i, free: free + gap if i else launch_us))
+    device = _device(launches, bandwidth_gb_s, lambda i, free: free + gap if i else launch_us)
+    return Timeline("replay", host, device, scale_us)
 
 
 def _device(

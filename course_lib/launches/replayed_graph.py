@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Literal, Self
+from pathlib import Path
+from typing import Any, Literal
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -112,8 +113,9 @@ class Graph:
 
     As on a device, a capture computes nothing: what it writes in place keeps its value, and its results hold no numbers
     before the first replay (here NaN).
-    Options are those of PyTorch's class; `keep_graph` and `capture_error_mode` change nothing in the simulator. Raises
-    `HostReadError`, `ColdStartError` and `RandomStateError` during a capture, `GraphStateError` for a wrong order.
+    Methods and options are those of PyTorch's class; `keep_graph` and `capture_error_mode` change nothing in the
+    simulator. Raises `HostReadError`, `ColdStartError` and `RandomStateError` during a capture, `GraphStateError` for a
+    wrong order. All are of the class RuntimeError, which PyTorch raises.
     """
 
     def __init__(
@@ -126,6 +128,7 @@ class Graph:
         self.keep_graph, self.graph_pool, self.capture_error_mode = keep_graph, pool, capture_error_mode
         self._own_pool = (0, next(_pools))
         self._mode: _Capture | None = None
+        self._debugs = False
         self.reset()
 
     def capture_begin(self) -> None:
@@ -143,10 +146,13 @@ class Graph:
         self._stop()
         self._captured = True
 
+    def instantiate(self) -> None:
+        """Make the graph ready to replay, as a device does after a capture; the simulator has nothing to build."""
+        self._require_capture("instantiate")
+
     def replay(self) -> None:
         """Start the captured launches again, on the same memory."""
-        if not self._captured:
-            raise GraphStateError("This graph holds no finished capture. Capture a program first, then replay it.")
+        self._require_capture("replay")
         with torch.no_grad():
             for step in self._steps:
                 step.run()
@@ -163,6 +169,26 @@ class Graph:
         """Return the token of the graph's memory pool; another graph takes it as `pool`."""
         return self.graph_pool or self._own_pool
 
+    def enable_debug_mode(self) -> None:
+        """Allow `debug_dump`."""
+        self._debugs = True
+
+    def debug_dump(self, path: str) -> None:
+        """Write the launches to a file for Graphviz, with an arrow where one reads what another wrote."""
+        self._require_capture("dump")
+        if not self._debugs:
+            raise GraphStateError(
+                "debug_dump needs a graph in debug mode. Call enable_debug_mode() before the capture."
+            )
+        lines, writers = [], dict[int, int]()
+        for number, launch in enumerate(self.launches):
+            lines.append(f'  {number} [label="{launch.operator}"];')
+            lines += [
+                f"  {writer} -> {number};" for writer in sorted({writers[a] for a in launch.reads if a in writers})
+            ]
+            writers |= dict.fromkeys(launch.writes, number)
+        Path(path).write_text("\n".join(["digraph launches {", *lines, "}", ""]))
+
     def reads(self, tensor: torch.Tensor) -> bool:
         """Return whether a replay reads the memory of this tensor."""
         return any(address_of(tensor) in launch.reads for launch in self.launches)
@@ -171,9 +197,8 @@ class Graph:
         """Return whether a replay writes the memory of this tensor."""
         return any(address_of(tensor) in launch.writes for launch in self.launches)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> None:  # PyTorch's class returns None, too
         self.capture_begin()
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stop()
@@ -181,6 +206,10 @@ class Graph:
             self._captured = True
         else:
             self.reset()  # a capture that failed cannot be replayed
+
+    def _require_capture(self, verb: str) -> None:
+        if not self._captured:
+            raise GraphStateError(f"This graph holds no finished capture. Capture a program first, then {verb} it.")
 
     def _stop(self) -> None:
         if self._mode is None:

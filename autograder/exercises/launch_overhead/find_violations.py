@@ -34,7 +34,7 @@ class Tape:
         self.violations: set[Row] = set()
         self._used: set[int] = set()
         self.latest = self.outside()
-        self._shape = [draw.integer(2, 9), draw.integer(2, 9)]
+        self.shape = [draw.integer(2, 9), draw.integer(2, 9)]
 
     def new(self) -> int:
         """Return an address that nothing else has."""
@@ -67,9 +67,9 @@ class Tape:
                 "operator": f"aten.{operator}",
                 "reads": [pair[call] for pair in reads],
                 "writes": [pair[call] for pair in writes],
-                "shapes": [list(self._shape) for _ in reads],
+                "shapes": [list(self.shape) for _ in reads],
                 "numbers": [],
-                "memory_bytes": 4 * self._shape[0] * self._shape[1] * (len(reads) + len(writes)),
+                "memory_bytes": 4 * self.shape[0] * self.shape[1] * (len(reads) + len(writes)),
                 "host_read": False,
                 "own_generator": False,
             }
@@ -83,7 +83,7 @@ class Tape:
 
     def other_shapes(self, count: int) -> list[list[int]]:
         """Return the shapes of `count` arguments with another first size."""
-        return [[self._shape[0] + 1, self._shape[1]] for _ in range(count)]
+        return [[self.shape[0] + 1, self.shape[1]] for _ in range(count)]
 
 
 Statement = Callable[[Tape], None]
@@ -145,6 +145,23 @@ def shapes(tape: Tape) -> None:
     tape.wrong("two shapes")
 
 
+def second_shapes(tape: Tape) -> None:
+    """Add a tensor whose shape alone differs in the second call."""
+    out, other = tape.temporary(), tape.other_shapes(1)
+    tape.launch("sub.Tensor", (tape.latest, tape.outside()), (out,), second={"shapes": [list(tape.shape), *other]})
+    tape.latest = out
+    tape.wrong("two shapes")
+
+
+def traded(tape: Tape) -> None:
+    """Use two numbers that change places."""
+    low, high = tape.draw.integer(1, 4), tape.draw.integer(5, 9)
+    out, second = tape.temporary(), {"numbers": [high, low]}
+    tape.launch("clamp.default", (tape.latest,), (out,), numbers=[low, high], second=second)
+    tape.latest = out
+    tape.wrong("stale number")
+
+
 def rebound(tape: Tape) -> None:
     """Read an input that lies elsewhere in the second call."""
     out = tape.temporary()
@@ -161,6 +178,39 @@ def swapped(tape: Tape) -> None:
         tape.launch("sub.Tensor", (tape.latest, pair), (tape.temporary(),))
         tape.wrong("rebound input")
         tape.line += 1
+
+
+def swapped_in_a_loop(tape: Tape) -> None:
+    """Read two buffers by one line, in a loop; the caller swaps them between the calls."""
+    one, other = tape.outside(), tape.outside()
+    for pair in (one, other) if tape.harmless else ((one[0], other[0]), (other[0], one[0])):
+        tape.launch("div.Tensor", (tape.latest, pair), (tape.temporary(),))
+    tape.wrong("rebound input")
+
+
+def written_in_place(tape: Tape) -> None:
+    """Write, in place, a buffer that lies elsewhere in the second call."""
+    buffer = tape.elsewhere()
+    tape.launch("add_.Tensor", (buffer, tape.latest), (buffer,))
+    tape.wrong("rebound input")
+
+
+def fed_back(tape: Tape) -> None:
+    """Read, in the second call, what the first call computed here."""
+    out, start = tape.temporary(), tape.new()
+    before = (start, start) if tape.harmless else (start, out[0])
+    tape.launch("tanh.default", (before,), (out,))
+    tape.wrong("rebound input")
+
+
+def cached(tape: Tape) -> None:
+    """Create a constant in the first call, and read it in both."""
+    constant, out = tape.outside(), tape.temporary()
+    tape.launch("zeros.default", (), (constant,), only=0)
+    tape.wrong("first call only")
+    tape.line += 1
+    tape.launch("mul.Tensor", (tape.latest, constant), (out,))
+    tape.latest = out
 
 
 def created(tape: Tape) -> None:
@@ -184,7 +234,8 @@ def harmless(statement: Statement) -> Statement:
 
 
 CLEAN: tuple[Statement, ...] = (plain, in_place, loop)
-TWINS = tuple(map(harmless, (own_generator, stale, stale_in_a_loop, shapes, rebound, swapped, created)))
+VIOLATIONS = (own_generator, stale, stale_in_a_loop, traded, shapes, second_shapes, rebound, swapped, swapped_in_a_loop)
+TWINS = tuple(map(harmless, (*VIOLATIONS, written_in_place, fed_back, created, cached)))
 """So an operator's name says nothing. A host read has no twin: its operator always reads."""
 
 

@@ -17,12 +17,12 @@ known = kept(__name__, "known")
 
 
 def question_of(draw: Draw, ratio: float, *, share: float = 0.0, replayed: bool = False) -> Question:
-    """Return a program whose bytes take `ratio` times as long as eager launches.
+    """Return a program whose bytes take `ratio` times as long as its launches, of which a replay has one.
 
     `share` is the part of all bytes that one kernel moves; the others move about as many bytes each.
     """
     count, launch_us, bandwidth = draw.integer(24, 60), draw.choice((2.5, 4, 5, 8)), draw.choice((500, 936, 2039, 3350))
-    total = count * launch_us * ratio * bandwidth * 1e3
+    total = (1 if replayed else count) * launch_us * ratio * bandwidth * 1e3
     weights = [draw.integer(80, 120) for _ in range(count)]
     launches = [int(total * (1 - share) * weight / sum(weights)) for weight in weights]
     launches[draw.integer(0, count - 1)] += int(total * share)
@@ -61,7 +61,7 @@ def _reason(found: str, wrong: list[list[str]]) -> str:
 
 EVEN = ((0.4, 0.0, False), (0.7, 0.0, False), (1.5, 0.0, False), (3.0, 0.0, False))
 UNEVEN = ((0.3, 0.6, False), (0.6, 0.8, False), (1.4, 0.9, False), (2.0, 0.6, False))
-REPLAYED = ((0.3, 0.0, True), (0.6, 0.4, True), (0.004, 0.0, True), (0.008, 0.5, True))
+REPLAYED = ((1.4, 0.0, True), (15.0, 0.4, True), (0.2, 0.0, True), (0.7, 0.5, True))
 NEAR = ((0.93, 0.0, False), (0.96, 0.5, False), (1.05, 0.0, False), (1.08, 0.5, False))
 
 EXERCISE = Exercise(

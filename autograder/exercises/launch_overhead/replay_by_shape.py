@@ -17,6 +17,7 @@ from autograder.host.kinds.reports import Report, counts, entries, items
 
 LARGEST_SEED = 10**6
 NEAR = 1e-5  # the same operators give the same numbers; a machine may sum in another order
+MOST_NEW_READS = 2  # such as an input that is read otherwise than by copy_; the least eager call has three
 NEVER_REPLAYED = (
     "A replay starts the captured launches on the captured memory: copy_ the inputs into static tensors, and call "
     "graph.replay()."
@@ -64,7 +65,7 @@ def rows_of(report: Report, name: str, count: int) -> list[Any]:
 
 
 def require_replays(reads: Sequence[Any], least: int, middles: Sequence[Any]) -> None:
-    """Raise `CheckFailedError` unless each two calls in turn read the same memory at least so many times.
+    """Raise `CheckFailedError` unless each two calls in turn read the same memory at least so many times, and no other.
 
     `reads` lists, for each call, the addresses that its launches read, but for copies in place. `middles` has a tensor
     of the capture after each call, which was spoilt before it, and which a replay writes again.
@@ -76,6 +77,11 @@ def require_replays(reads: Sequence[Any], least: int, middles: Sequence[Any]) ->
             raise CheckFailedError(
                 f"In two calls after the capture, launches read the same memory {again} times; the captured launches "
                 f"read at least {least} tensors, in the same memory each time. {NEVER_REPLAYED}"
+            )
+        if (new := after.total() - again) > MOST_NEW_READS:
+            raise CheckFailedError(
+                f"A call after the capture reads {new} tensors in memory that no call before it read. Launches of a "
+                f"replay read the captured memory; these ran eagerly. {NEVER_REPLAYED}"
             )
     for _, reported in map(values, middles):
         if not reported or None in reported:

@@ -12,7 +12,7 @@ from autograder.host.kinds.analysis import AnalysisAnswer
 from autograder.host.kinds.reports import counts, entries
 
 STEPS = 20
-READ_AGAIN = 0.5  # of the reads of an eager step: others write a step with fewer; eager steps read a third again
+READ_AGAIN = 0.5  # of the reads of an eager step: others write a step with fewer
 
 
 class Trained:

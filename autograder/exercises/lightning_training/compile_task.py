@@ -38,7 +38,13 @@ def graphs(answer: AnalysisAnswer, draw: Draw, kind: str, train: Sequence[int], 
 
 
 def require_task(report: Report) -> None:
-    """Raise `CheckFailedError` if the answer returned something else than a task."""
+    """Raise `CheckFailedError` if the answer returned no task, or gave the backend what Dynamo did not capture."""
+    given, captured = report.get("given", 0), report.get("captured", 0)
+    if given or captured:
+        raise CheckFailedError(
+            f"The backend was given graphs of {str(given)[:9]} calls, and Dynamo captured {str(captured)[:9]} calls. "
+            "Let torch.compile capture the parts, with this backend; call the backend nowhere yourself."
+        )
     if "class" in report:
         raise CheckFailedError(
             f"compile_task returned {str(report['class'])[:40]}; return the task, which is a LightningModule."
@@ -152,7 +158,7 @@ def require_exchanged(found: Report, combination: str, expected: torch.Tensor) -
 
 
 def exchanged(kind: str) -> Callable[[AnalysisAnswer, Draw], None]:
-    """Return a check of the four combinations of saving and loading; each has an equal share of the points."""
+    """Return a check of all four combinations of saving and loading."""
 
     def run(answer: AnalysisAnswer, draw: Draw) -> None:
         seed, factor = drawn_run(draw)
@@ -162,7 +168,7 @@ def exchanged(kind: str) -> Callable[[AnalysisAnswer, Draw], None]:
             runs_graphs = combination.endswith("to compiled")
             require_exchanged(found, combination, outputs(kind, seed, rows, factor if runs_graphs else 1.0))
 
-        share_among(COMBINATIONS, require)
+        share_among(COMBINATIONS, require, noun="combinations", together=True)
 
     return run
 

@@ -4,6 +4,7 @@ The host calls only the functions that make batches and models. Lightning is imp
 it takes seconds.
 """
 
+import inspect
 import logging
 import tempfile
 import warnings
@@ -206,17 +207,30 @@ def _backend(factor: float) -> tuple[Callable[..., Any], dict[str, int]]:
 
     Each result of a graph is multiplied by `factor`, so that the numbers of a task show whether its graphs run.
     """
-    counts = {"graphs": 0, "products": 0}
+    counts = {"graphs": 0, "products": 0, "calls": 0}
 
     def backend(graph_module: Any, inputs: Any) -> Any:
         run = graph_module.forward
         if torch._guards.CompileContext.try_get() is not None:  # set while Dynamo compiles
-            called = [node.target for node in graph_module.graph.nodes if node.op == "call_function"]
+            called = [node.target for node in graph_module.graph.nodes if node.op.startswith("call_")]
             counts["graphs"] += 1
+            counts["calls"] += len(called)
             counts["products"] += called.count(F.linear)
         return lambda *args: tuple(r * factor if isinstance(r, torch.Tensor) else r for r in run(*args))
 
     return backend, counts
+
+
+def _foreign(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the calls in the given graphs and those that Dynamo captured, if these are fewer; else nothing."""
+    captured = int(torch._dynamo.utils.counters["stats"]["calls_captured"])
+    return {"given": counts["calls"], "captured": captured} if counts["calls"] > captured else {}
+
+
+def _forget() -> None:
+    """Let Dynamo forget what it compiled, and count from 0."""
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
 
 
 def compile_and_fit(
@@ -228,7 +242,7 @@ def compile_and_fit(
     """
     import lightning
 
-    torch._dynamo.reset()
+    _forget()
     after_training, losses = [], []
     backend, counts = _backend(factor)
 
@@ -247,7 +261,8 @@ def compile_and_fit(
         trainer.fit(
             task, *(_loader([rows(seed + i, size) for i, size in enumerate(each)]) for each in (train, held_out))
         )
-    return {"training": after_training[0], "all": counts["graphs"], "products": counts["products"], "loss": losses[0]}
+    found = {"training": after_training[0], "all": counts["graphs"], "products": counts["products"], "loss": losses[0]}
+    return found | _foreign(counts)
 
 
 def exchange_checkpoints(answer: Callable[..., Any], kind: str, seed: int, factor: float) -> Any:
@@ -257,7 +272,7 @@ def exchange_checkpoints(answer: Callable[..., Any], kind: str, seed: int, facto
     """
     import lightning
 
-    torch._dynamo.reset()
+    _forget()
     found: Plain = {}
     backend, counts = _backend(factor)
 
@@ -281,7 +296,7 @@ def exchange_checkpoints(answer: Callable[..., Any], kind: str, seed: int, facto
                         found[name] = str(error)[:300]
                         continue
                     found[name] = target.eval().through_parts(rows(seed, 4)).tolist()
-    return {"found": found, "graphs": counts["graphs"]}
+    return {"found": found, "graphs": counts["graphs"]} | _foreign(counts)
 
 
 def counters(part: nn.Module) -> dict[str, float]:
@@ -306,8 +321,8 @@ def counters_of_the_loop(seed: int, steps: int, accumulate: int) -> list[dict[st
     return found
 
 
-READS = {"item", "tolist", "numpy", "cpu", "equal", "nonzero"}
-READS |= {f"__{name}__" for name in ("bool", "float", "int", "index", "complex", "array", "contains")}
+READS = {"item", "tolist", "numpy", "cpu", "equal", "allclose", "nonzero", "is_nonzero", "untyped_storage"}
+READS |= {f"__{name}__" for name in ("bool", "float", "int", "index", "complex", "array", "contains", "format", "repr")}
 
 
 class _Reads(TorchFunctionMode):
@@ -323,11 +338,11 @@ class _Reads(TorchFunctionMode):
 
 
 def _hooks(callbacks: Sequence[Any]) -> list[str]:
-    """Return the names of hooks that Lightning calls and that are not those of `Callback`, which do nothing."""
+    """Return the names of hooks that are not those of `Callback`, which do nothing; no code of a callback runs."""
     import lightning
 
     idle = {name: hook for name, hook in vars(lightning.Callback).items() if name.startswith(("on_", "setup", "teard"))}
-    return sorted({n for each in callbacks for n in idle if getattr(getattr(each, n), "__func__", None) is not idle[n]})
+    return sorted({n for each in callbacks for n in idle if inspect.getattr_static(each, n) is not idle[n]})
 
 
 def count_while_fitting(

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -20,6 +21,7 @@ ATEN = torch.ops.aten
 COPIES = (ATEN.copy_.default, ATEN._foreach_copy_.default)  # these may read new memory: they bring inputs in
 ADDRESS: Callable[[torch.Tensor], int] = vars(torch.Tensor.__mro__[1])["data_ptr"]
 """A method of a type in C, whose methods nobody can replace."""
+UNDISPATCHED = {"tolist", "numpy", "__array__"}  # reads for which PyTorch dispatches no operator
 HOST_TAGS = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
 States = dict[Any, torch.Tensor]
 STEPS: dict[str, Callable[[torch.Tensor, torch.Tensor, float, States], torch.Tensor]] = {
@@ -69,14 +71,37 @@ def inputs(call: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
     return first, second
 
 
+class _Lists(TorchFunctionMode):
+    """Count the calls by which Python gets lists and arrays of numbers from tensors."""
+
+    found = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.found += getattr(func, "__name__", "") in UNDISPATCHED
+        return func(*args, **(kwargs or {}))
+
+
 class Witness(TorchDispatchMode):
-    """Note the addresses that launches read, but for copies in place, and how often the host reads a value."""
+    """Note the addresses that launches read, but for copies in place, and how often the host reads a value.
+
+    A view starts no launch, and is left out.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.reads: list[int] = []
         self.host_reads = 0
         self.alive: list[Any] = []  # so that no address is given away twice
+        self._lists = _Lists()
+
+    def __enter__(self) -> Any:
+        self._lists.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        super().__exit__(*raised)
+        self._lists.__exit__(*raised)
+        self.host_reads += self._lists.found
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         options = kwargs or {}
@@ -84,7 +109,7 @@ class Witness(TorchDispatchMode):
         result = func(*args, **options)
         self.alive.append((given, result))
         self.host_reads += any(tag in func.tags for tag in HOST_TAGS)
-        if func not in COPIES:
+        if func not in COPIES and not func.is_view:
             self.reads += [ADDRESS(tensor) for tensor in given]
         return result
 

@@ -33,3 +33,9 @@ def test_the_picture_says_in_words_what_it_shows() -> None:
     assert str(eager) == text
     assert f'alt="{text}"' in eager._repr_html_()
     assert eager._svg("").count("<rect") == 1 + 2 + 2
+
+
+def test_two_pictures_have_one_scale_if_asked() -> None:
+    replay = replay_timeline(LAUNCHES, launch_us=5, bandwidth_gb_s=1, scale_us=13.0)
+    assert ">13 µs<" in replay._svg("")
+    assert ">11 µs<" in replace(replay, scale_us=0.0)._svg("")

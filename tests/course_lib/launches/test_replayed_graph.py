@@ -1,6 +1,8 @@
 """Test capture and replay on the simulator: what equals eager, what raises, and what goes wrong silently."""
 
 from collections.abc import Callable
+from inspect import signature
+from pathlib import Path
 
 import pytest
 import torch
@@ -190,6 +192,7 @@ def test_the_order_of_calls_is_checked() -> None:
     with graph:
         pass
     assert issubclass(GraphStateError, LaunchError)
+    assert issubclass(LaunchError, RuntimeError)  # as those of PyTorch's class
 
 
 def test_graphs_share_a_pool_by_its_token() -> None:
@@ -199,9 +202,41 @@ def test_graphs_share_a_pool_by_its_token() -> None:
 
 
 def test_the_interface_is_that_of_pytorch() -> None:
-    theirs = {name for name in vars(torch.accelerator.Graph) if not name.startswith("_")}
-    debugging = {"enable_debug_mode", "debug_dump", "instantiate"}
-    assert theirs - debugging <= set(dir(Graph))
+    theirs = vars(torch.accelerator.Graph)
+    names = [name for name in theirs if not name.startswith("_")]
+    assert len(names) >= 8
+    for name in (*names, "__init__", "__enter__"):
+        ours, real = signature(vars(Graph)[name]), signature(theirs[name])
+        assert [(each.name, each.kind, each.default) for each in ours.parameters.values()] == [
+            (each.name, each.kind, each.default) for each in real.parameters.values()
+        ], name
+        assert (ours.return_annotation is None) == (real.return_annotation is None), name
+
+
+def test_a_context_gives_no_graph_as_pytorchs_does_not() -> None:
+    with Graph() as found:
+        pass
+    assert found is None
+
+
+def test_a_dump_has_a_node_for_each_launch_and_an_arrow_where_memory_is_read(tmp_path: Path) -> None:
+    x = torch.ones(3)
+    graph, _ = captured(lambda: (x * 2).sin_() + x)
+    with pytest.raises(GraphStateError, match="enable_debug_mode"):
+        graph.debug_dump(str(tmp_path / "graph.dot"))
+    graph.enable_debug_mode()
+    graph.instantiate()
+    graph.debug_dump(str(tmp_path / "graph.dot"))
+    lines = (tmp_path / "graph.dot").read_text().splitlines()
+    assert [line.strip() for line in lines[1:-1]] == [
+        '0 [label="aten.mul.Tensor"];',
+        '1 [label="aten.sin_.default"];',
+        "0 -> 1;",
+        '2 [label="aten.add.Tensor"];',
+        "1 -> 2;",
+    ]
+    with pytest.raises(GraphStateError, match="then instantiate it"):
+        Graph().instantiate()
 
 
 def test_a_recording_has_lines_addresses_and_numbers() -> None:
@@ -224,7 +259,8 @@ def test_a_recording_has_lines_addresses_and_numbers() -> None:
 def test_memory_may_be_reserved_and_copied_and_ranges_opened_without_a_warm_up(monkeypatch):
     monkeypatch.setattr(replayed_graph, "_warm", set())
     kept, new = torch.zeros(3), torch.ones(3)
-    with Graph() as graph:
+    graph = Graph()
+    with graph:
         torch.empty(3)
         kept.copy_(new)
         with torch.profiler.record_function("range"):

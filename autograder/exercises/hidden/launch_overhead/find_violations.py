@@ -2,15 +2,21 @@
 
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.launch_overhead.find_violations import (
+    cached,
     created,
+    fed_back,
     finds,
     host_read,
     own_generator,
     rebound,
+    second_shapes,
     shapes,
     stale,
     stale_in_a_loop,
     swapped,
+    swapped_in_a_loop,
+    traded,
+    written_in_place,
 )
 from autograder.host.exercise import Check, Control, HiddenPart
 
@@ -18,9 +24,19 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("numbers in loops", "between two calls", 1.5, finds((stale_in_a_loop,), (stale_in_a_loop, stale))),
-        Check("swapped buffers", "memory", 1.5, finds((swapped,), (swapped, rebound))),
-        Check("state and other violations", "state", 1.5, finds((created, host_read), (created, shapes, created))),
+        Check("numbers in loops", "between two calls", 1.5, finds((stale_in_a_loop,), (stale_in_a_loop, traded))),
+        Check(
+            "buffers swapped, written and fed back",
+            "memory",
+            1.5,
+            finds((swapped,), (swapped_in_a_loop, rebound), (written_in_place, fed_back)),
+        ),
+        Check(
+            "state and other violations",
+            "state",
+            1.5,
+            finds((created, host_read), (created, second_shapes, created), (cached,)),
+        ),
         Check(
             "everything together",
             "everything",
@@ -68,6 +84,30 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("no shapes", 7.5, ("'two shapes': old['shapes'] != new['shapes'], ", "")),
         ANSWERS.edited("temporaries are inputs", 0, ("set(launch['reads']) - written", "set(launch['reads'])")),
         ANSWERS.edited("created state is rebound", 7.5, (" - created", "")),
+        ANSWERS.edited(
+            "all that the first call wrote is state", 10.5, (" if line not in after for launch", " for launch")
+        ),
+        ANSWERS.edited(
+            "state is what both calls write", 9, ("line not in after for launch", "line in after for launch")
+        ),
+        ANSWERS.edited(
+            "written by the same launch",
+            10.5,
+            (
+                "outside = set(launch['reads']) - written\n            written |= set(launch['writes'])",
+                "written |= set(launch['writes'])\n            outside = set(launch['reads']) - written",
+            ),
+        ),
+        ANSWERS.edited(
+            "memory by line, not by launch",
+            10.5,
+            ("new_outside - old_outside", "new_outside - {at for _, known in before[line] for at in known}"),
+        ),
+        ANSWERS.edited(
+            "shapes of the first argument",
+            10.5,
+            ("old['shapes'] != new['shapes']", "old['shapes'][:1] != new['shapes'][:1]"),
+        ),
         ANSWERS.edited(
             "work of the first call is fine",
             7.5,

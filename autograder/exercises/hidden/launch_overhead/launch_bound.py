@@ -82,6 +82,7 @@ HIDDEN = HiddenPart(
             for word in ("launches", "bytes")
         ),
         ANSWERS.edited("replays launch each kernel", 3.75, ("1 if program['replayed'] else ", "")),
+        ANSWERS.edited("a replay of two launches", 3.75, ("1 if program", "2 if program")),
         ANSWERS.edited("one launch", 1.25, ("1 if program['replayed'] else len(program['launches'])", "1")),
         ANSWERS.edited("the largest kernel", 1.25, ("sum(", "max("), below=False),
         ANSWERS.edited("gigabytes a second are bytes a microsecond", 0, ("* 1000", "")),

@@ -16,9 +16,11 @@ from autograder.host.kinds.analysis import AnalysisAnswer
 
 
 def _require_shapes(answer: AnalysisAnswer, draw: Draw) -> None:
-    rows, columns = size_of(draw)
-    pairs = [([rows, columns],) * 2, ([1, columns],) * 2, ([rows, columns], [columns])]
-    order = [*draw.sample(range(3), 3), *draw.sample(range(3), 3), *draw.sample(range(3), 3)]
+    rows = draw.integer(2, 5)
+    columns = rows + draw.integer(1, 2)  # so that the turned shape is another
+    same = ([rows, columns], [1, columns], [rows, columns + 1], [columns, rows])
+    pairs = [*((shape, shape) for shape in same), ([rows, columns], [columns])]
+    order = [each for _ in range(3) for each in draw.sample(range(len(pairs)), len(pairs))]
     called = Called(answer, steps_of(draw), [call_of(draw, *pairs[each]) for each in order])
     for index in range(len(order)):
         called.require_equal(index, "Keep one graph for each shape of the inputs, and keep all of them.")
@@ -142,6 +144,13 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited("shape of the first input", 8.75, ("tuple((each.shape for each in inputs))", "inputs[0].shape")),
         ANSWERS.edited("one graph for all", 8.75, ("tuple((each.shape for each in inputs))", "len(inputs)")),
+        ANSWERS.edited("rows in the key", 8.75, ("each.shape for", "len(each) for")),
+        ANSWERS.edited("numbers of elements in the key", 8.75, ("each.shape for", "each.numel() for")),
+        ANSWERS.edited(
+            "looks at lists before it copies",
+            8.75,
+            ("kept.copy_(new)", "if kept.tolist() != new.tolist():\n                kept.copy_(new)"),
+        ),
         ANSWERS.edited("no clone of the result", 8.75, ("return result.clone()", "return result")),
         ANSWERS.edited("the caller's tensors are static", 8.75, ("each.clone() for each", "each for each")),
         ANSWERS.edited("random state after the warm-up", 8.75, ("torch.set_rng_state(random_state)", "pass")),

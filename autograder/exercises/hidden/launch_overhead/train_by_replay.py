@@ -15,7 +15,7 @@ def _optimizer_state(answer: AnalysisAnswer, draw: Draw) -> None:
             f"The optimizer is {name}. Its state must exist before the capture, and be zero as before a first step."
         )
 
-    share_among(("SGD with momentum", "RMSprop"), require, noun="optimizers")
+    share_among(("SGD with momentum", "RMSprop"), require, noun="optimizers", together=True)
 
 
 def _gradients(answer: AnalysisAnswer, draw: Draw) -> None:
@@ -55,6 +55,10 @@ def _no_trace(answer: AnalysisAnswer, draw: Draw) -> None:
 ANSWERS = Answers(__name__)
 RESTORE = "for name, value in model.state_dict().items():\n        value.copy_(before[name])"
 RESET = "for state in optimizer.state.values():\n        for value in state.values():\n            value.zero_()"
+MOMENTUM = (
+    "for state in optimizer.state.values():\n        if state.get('momentum_buffer') is not None:\n"
+    "            state['momentum_buffer'].zero_()"
+)
 WARM = "with warm_up():\n        (train(), train())"
 EAGER = """\
 def replayed_training(model, optimizer, example):
@@ -103,6 +107,8 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited("before is no copy", 2, ("name: value.clone()", "name: value")),
         ANSWERS.edited("state of the warm-up", 7, (RESET, "pass")),
+        ANSWERS.edited("momentum alone", 7, (RESET, MOMENTUM)),
+        ANSWERS.edited("a list of Python", 7, ("return loss.clone()", "return loss.tolist()")),
         ANSWERS.edited("state cleared", 7, (RESET, "optimizer.state.clear()")),
         ANSWERS.edited("new gradients", 7, ("set_to_none=False", "set_to_none=True")),
         ANSWERS.edited("gradients add up", 2, ("        optimizer.zero_grad(set_to_none=False)\n", "")),

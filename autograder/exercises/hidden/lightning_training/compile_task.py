@@ -8,6 +8,16 @@ ANSWERS = Answers(__name__)
 START = "def compile_task(task, backend):\n    "
 EACH = f"{START}for name, part in list(task.named_children()):\n        "
 OPTIONS = "backend=backend, dynamic=True"
+MENDED = """\
+names = [name for name, _ in task.named_children()]
+
+    def renamed(module, state, *_):
+        for key in list(state):
+            part, _, rest = key.partition(".")
+            if part in names and not rest.startswith("_orig_mod."):
+                state[f"{part}._orig_mod.{rest}"] = state.pop(key)
+
+    task.register_load_state_dict_pre_hook(renamed)"""
 
 
 def _style(name: str, text: str, marks: float) -> Control:
@@ -50,7 +60,12 @@ HIDDEN = HiddenPart(
         _style("nothing", f"{START}pass", 0),
         _style("the task's forward", f"{START}task.forward = torch.compile(task.forward, {OPTIONS})", 0),
         Control("the task wrapped", f"{START}return torch.compile(task, {OPTIONS})\n", 0),
-        _style("parts replaced", f"{EACH}setattr(task, name, torch.compile(part, {OPTIONS}))", 8.25),
+        _style("parts replaced", f"{EACH}setattr(task, name, torch.compile(part, {OPTIONS}))", 6.5),
+        _style(
+            "parts replaced, names mended for loading",
+            f"{EACH}setattr(task, name, torch.compile(part, {OPTIONS}))\n    {MENDED}",
+            6.5,
+        ),
         _style("sizes fixed", f"{EACH}part.forward = torch.compile(part.forward, backend=backend, dynamic=False)", 8),
         _style("sizes guessed", f"{EACH}part.forward = torch.compile(part.forward, backend=backend)", 8),
         _style(
@@ -67,7 +82,7 @@ HIDDEN = HiddenPart(
         _style(
             "a copy is compiled",
             f"{EACH}import copy\n        part.forward = torch.compile(copy.deepcopy(part).forward, {OPTIONS})",
-            8.25,
+            6.5,
         ),
         Control("returns nothing", f"{EACH}part.forward = torch.compile(part.forward, {OPTIONS})\n", 0),
     ),

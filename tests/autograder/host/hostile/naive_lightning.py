@@ -144,10 +144,14 @@ def _counting(answer, on):
         return dict.fromkeys(NAMES, 1.0)
 
     found, outputs = answer(count, every, on), {"loss": torch.ones(())}
-    for number in range(3 * every + 1):
-        trainer.global_step += 1
-        for each in found:
-            each.on_train_batch_end(trainer, task, outputs, torch.ones(2), number)
+
+    def fit():
+        for number in range(3 * every + 1):
+            trainer.global_step += 1
+            for each in found:
+                each.on_train_batch_end(trainer, task, outputs, torch.ones(2), number)
+
+    fit()
     return found, [step for step, _, _ in calls]
 
 
@@ -177,3 +181,26 @@ def reads(answer):
     with Reads():
         right = called(answer)
     return right and not Reads.seen
+
+
+def named_reads(answer):
+    """Counts numbers that are read by the names of the functions that are called, but for those that write texts."""
+    from torch.overrides import TorchFunctionMode
+
+    class Reads(TorchFunctionMode):
+        seen = 0
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            Reads.seen += getattr(func, "__name__", "") in ("item", "tolist", "numpy", "__float__", "__bool__")
+            return func(*args, **(kwargs or {}))
+
+    with Reads():
+        right = called(answer)
+    return right and not Reads.seen
+
+
+def looked(answer):
+    """Looks whether callbacks that are off have the hook that does nothing, and counts the calls."""
+    found, calls = _counting(answer, False)
+    idle = Callback.on_train_batch_end
+    return not calls and all(each.on_train_batch_end.__func__ is idle for each in found) and called(answer)

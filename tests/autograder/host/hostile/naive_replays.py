@@ -3,6 +3,8 @@
 It belongs to `naive_grader.py`, which finds it by name.
 """
 
+from collections import Counter
+
 import torch
 from torch import nn
 from torch.utils import _python_dispatch
@@ -45,18 +47,24 @@ def counted_replays(answer):
     return all(torch.equal(function(x), x.sin() * 2) for _ in range(3)) and count[0] == 3
 
 
-def same_addresses(answer):
-    """Changes a number, and asks whether launches read the same memory in each call."""
+def _witness():
+    """Return a mode that notes which memory operators read; its base is looked up now, as graders do."""
 
     class Witness(_python_dispatch.TorchDispatchMode):
         def __init__(self):
             super().__init__()
-            self.reads = []
+            self.reads, self.host_reads = [], 0
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             self.reads += [each.data_ptr() for each in tree_leaves(args) if isinstance(each, torch.Tensor)]
+            self.host_reads += torch.Tag.data_dependent_output in func.tags
             return func(*args, **(kwargs or {}))
 
+    return Witness()
+
+
+def same_addresses(answer):
+    """Changes a number, and asks whether launches read the same memory in each call."""
     number, seen = [2.0], []
 
     def scaled(x):
@@ -64,11 +72,40 @@ def same_addresses(answer):
 
     function = answer(scaled)
     for _ in range(3):
-        with Witness() as witness:
+        with _witness() as witness:
             found = function(torch.full((3,), 4.0))
         seen.append(witness.reads)
         number[0] = 5.0
     return seen[1] == seen[2] != [] and torch.equal(found, torch.full((3,), 8.0))
+
+
+def read_again(answer):
+    """Changes a number, and asks whether some memory is read in each call and a result of the capture written again."""
+    number, middles, seen = [2.0], [], []
+
+    def scaled(x):
+        middles.append(x * number[0])
+        return middles[-1] + 1
+
+    function = answer(scaled)
+    function(torch.ones(3))
+    number[0], captured = 5.0, middles[-1]
+    for value in (3.0, 4.0):
+        captured.data.fill_(torch.nan)
+        with _witness() as witness:
+            found = function(torch.full((3,), value))
+        seen.append(Counter(witness.reads))
+    again = (seen[0] & seen[1]).total()
+    return again >= 3 and not captured.isnan().any() and torch.equal(found, torch.full((3,), 9.0))
+
+
+def dispatched(answer):
+    """Counts the values that the host reads as the operators that PyTorch dispatches for them."""
+    function = answer(lambda x: x * 2)
+    function(torch.ones(3))
+    with _witness() as witness:
+        found = function(torch.full((3,), 4.0))
+    return not witness.host_reads and torch.equal(found, torch.full((3,), 8.0))
 
 
 class Scaled(nn.Linear):
