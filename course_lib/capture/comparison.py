@@ -118,10 +118,9 @@ def compare_modes(
     gradients asked for, unless the call stands under `torch.no_grad()`. A capture "refuses a probe" if it reports that
     it cannot run the probe or its backward pass; this is not an error. It "ran as Python" if there is no graph.
 
-    Each mode uses one copy of the program for all calls in order, so that programs with state are compared correctly.
-    The program, its inputs, random states, and your own functions that Dynamo has compiled are not changed. Variables
-    outside of the program that its code refers to (global lists, closures, attributes of classes) are restored before
-    each mode and at the end. Files, half-used iterators, and what installed packages keep are not restored.
+    Each mode uses one copy of the program for all calls in order, so that state is compared correctly. The program, its
+    inputs, random states, your own functions that Dynamo has compiled, and variables outside that its code refers to
+    (global lists, closures, attributes of classes) are not changed. Files, half-used iterators and packages may be.
 
     Raises `CaptureError` if the program fails on the example inputs or cannot be copied, and for wrong arguments.
     """
