@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -96,6 +97,15 @@ def _badge(health: Health) -> Cell:
 OLDEST_PYTHON = (3, 11)
 TORCH = "2.13"  # the version that the lessons were written for
 PACKAGES = ("numpy", "transformers", "matplotlib", "tensorboard", "jupyterlab")
+LATER_PACKAGES: Mapping[str, str] = {  # a package -> the lessons that need it
+    "triton": "lesson 12",
+    "onnx": "lessons 14 and 16",
+    "onnxscript": "lessons 14 and 16",
+    "onnxruntime": "lessons 14 and 16",
+    "netron": "lesson 14",
+    "ai-edge-model-explorer": "lesson 14",
+    "lightning": "lesson 16",
+}
 DISK_BYTES = 1 * 2**30  # event files, checkpoints, compiled kernels
 MISSING = "not found"
 ASK_S = 20.0
@@ -119,6 +129,15 @@ def doctor() -> Report:
             *(
                 _needed(name, version_of(name) or MISSING, "Install the versions of constraints.txt.", Health.MEND)
                 for name in PACKAGES
+            ),
+            *(
+                _needed(
+                    name,
+                    version_of(name) or MISSING,
+                    f"Needed in {lessons}; install the versions of constraints.txt.",
+                    Health.MEND,
+                )
+                for name, lessons in LATER_PACKAGES.items()
             ),
             _compiler(
                 _asked("g++", "--version"), has_headers=(Path(sysconfig.get_path("include")) / "Python.h").is_file()

@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from course_lib.capture.behaviour import Behaviour, Call, behaviour_of, deviation
 from course_lib.capture.captured import Captured
 from course_lib.capture.failure_causes import name_of, reason_in_short
-from course_lib.capture.modes import MODES, Program, capture
+from course_lib.capture.modes import MODES, Program, capture, require_tuple
 from course_lib.capture.outside_state import Variable, restore_outside, variables_of
 from course_lib.errors import CaptureError
 from course_lib.isolation import Restore, seed_everything
@@ -33,7 +33,6 @@ MARKS: Mapping[str, str] = {
 }
 COLUMNS = ("mode", "", "verdict", "why")
 WIDTH = 90  # characters of a line in the last column of the text form
-CAPTURE_SEED = 1  # probes have other seeds, so that a random number that became a constant is noticed
 
 
 @dataclass(frozen=True)
@@ -119,17 +118,30 @@ def compare_modes(
     gradients asked for, unless the call stands under `torch.no_grad()`. A capture "refuses a probe" if it reports that
     it cannot run the probe or its backward pass; this is not an error. It "ran as Python" if there is no graph.
 
-    Each mode uses one copy of the program for all calls in order, so that programs with state are compared correctly.
-    The program, its inputs, random states, and your own functions that Dynamo has compiled are not changed. Variables
-    outside of the program that its code refers to (global lists, closures, attributes of classes) are restored before
-    each mode and at the end. Files, half-used iterators, and what installed packages keep are not restored.
+    Each mode uses one copy of the program for all calls in order, so that state is compared correctly. The program, its
+    inputs, random states, your own functions that Dynamo has compiled, and variables outside that its code refers to
+    (global lists, closures, attributes of classes) are not changed. Files, half-used iterators and packages may be.
 
-    Raises `CaptureError` if the program itself fails on the example inputs, or cannot be copied.
+    Raises `CaptureError` if the program fails on the example inputs or cannot be copied, and for wrong arguments.
     """
+    _check(modes, example_inputs, probe_inputs)
     example = _Probe("the example", tuple(example_inputs), dict(example_kwarg_inputs or {}))
     probes = _probes(model, example, probe_inputs, switch_training)
     options = {"fx": {"concrete_args": concrete_args}, "export": {"dynamic_shapes": dynamic_shapes}}
     return Comparison(name_of(model), _results(model, probes, modes, options))
+
+
+def _check(modes: Sequence[str], example_inputs: object, probe_inputs: Sequence[object]) -> None:
+    require_tuple("compare_modes", "example_inputs", example_inputs)
+    require_tuple("compare_modes", "probe_inputs", probe_inputs)
+    for number, inputs in enumerate(probe_inputs, start=1):
+        if not isinstance(inputs, Mapping):
+            require_tuple("compare_modes", f"probe {number}", inputs)
+    if isinstance(modes, str) or not modes or not set(modes) <= set(MODES):
+        raise CaptureError(
+            f"compare_modes got modes={modes!r}; it expects several of {', '.join(map(repr, MODES))}, such as "
+            'modes=("trace", "fx").'
+        )
 
 
 def _results(
@@ -276,12 +288,15 @@ def _in_mode(run: Any, owners: Sequence[Any], probe: _Probe) -> Callable[..., An
 
 
 def _how(captured: Captured) -> str:
+    if captured.mode == "lazy":
+        more = f", and more than one: {captured.breaks[0]}" if captured.breaks else ""
+        return f"A graph each call, by torch._lazy{more}."
     if captured.breaks:
         number = f"{len(captured.graphs)} graph{'s' if len(captured.graphs) > 1 else ''}"
         return f"{number}, and Python in between: {captured.breaks[0]}."
     if captured.mode == "dynamo" and not captured.graphs:
         return "No graph: Dynamo leaves all of it to Python."
-    return f"One graph, by {captured.captured_by}." if captured.mode != "lazy" else "A graph each call, by torch._lazy."
+    return f"One graph, by {captured.captured_by}."
 
 
 @contextlib.contextmanager

@@ -94,9 +94,10 @@ TRACE = (
 )
 SCRIPT = (
     Cause(
-        "get source",
+        "get source|IndentationError|SyntaxError|single top-level function",
         "TorchScript compiles source text, and that of a part of the program cannot be found or read",
-        "Write the program into a file or a cell, without classes and functions that are made at run time.",
+        "Write the program with def, in a file or a cell, without lambdas, classes and functions that are made at run "
+        "time.",
     ),
     Cause(
         "(?i)support|no attribute|cannot be used as a value|variable number of arguments|undefined value",
@@ -110,6 +111,7 @@ SCRIPT = (
     ),
 )
 LAZY = (
+    OUTPUT,
     Cause(
         "lazy tensors end the process",
         "an operator such as split, chunk or unbind gives a list of views, at which lazy tensors end the process",

@@ -4,6 +4,7 @@
 `torch.fx.experimental` and may move.
 """
 
+import inspect
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +17,10 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from course_lib.capture.captured import Captured
 from course_lib.capture.failure_causes import explaining, name_of
 from course_lib.capture.source_lines import SourceLine, line_of_caller, lines_of_nodes
+from course_lib.errors import CaptureError
 
 LeafModule = type[nn.Module] | str
+SHOWN_PATHS = 12  # in an error message
 # While torch.fx traces, it replaces methods of nn.Module for the whole process, so only one thread may trace.
 _TRACING = threading.RLock()
 
@@ -84,11 +87,46 @@ def trace(
 ) -> tuple[fx.GraphModule, dict[str, SourceLine]]:
     """Return the graph of `model` and the source line of each node that has one; raise `CaptureError`."""
     name = name_of(model)
+    _check_leaves(model, leaf_modules)
+    _check_fixed(model, concrete_args)
     tracer = LineTracer(leaf_modules)
     with explaining("fx", model):
         graph = tracer.trace(model, dict(concrete_args) if concrete_args else None)
     _drop_fixed_inputs(graph, concrete_args or {})
     return fx.GraphModule(tracer.root, graph, class_name=name if name.isidentifier() else "GraphModule"), tracer.lines
+
+
+def _check_leaves(model: nn.Module | Callable[..., object], leaf_modules: Sequence[LeafModule]) -> None:
+    if isinstance(leaf_modules, (str, type)):
+        raise CaptureError(
+            f"capture got leaf_modules={leaf_modules!r}; it expects several, such as ({leaf_modules!r},)."
+        )
+    paths = [path for path, _ in model.named_modules(remove_duplicate=False)] if isinstance(model, nn.Module) else []
+    for leaf in leaf_modules:
+        if not isinstance(leaf, (str, type)):
+            raise CaptureError(
+                f"capture got a leaf module of type {type(leaf).__name__}; it expects a class, or the path of a module."
+            )
+        if isinstance(leaf, str) and leaf not in paths:
+            raise CaptureError(
+                f"capture got leaf_modules with {leaf!r}, and {name_of(model)} has no module at this path; it has "
+                f"{', '.join(map(repr, paths[1:SHOWN_PATHS])) or 'none'}."
+            )
+
+
+def _check_fixed(model: nn.Module | Callable[..., object], concrete_args: Mapping[str, object] | None) -> None:
+    if concrete_args is None:
+        return
+    try:
+        parameters = inspect.signature(model.forward if isinstance(model, nn.Module) else model).parameters
+    except (TypeError, ValueError):  # no signature, as builtin functions have none
+        return
+    unknown = [name for name in concrete_args if name not in parameters]
+    if unknown and not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        raise CaptureError(
+            f"capture got concrete_args with {unknown[0]!r}, and {name_of(model)} has no argument of this name; it has "
+            f"{', '.join(map(repr, parameters)) or 'none'}."
+        )
 
 
 def _drop_fixed_inputs(graph: fx.Graph, concrete_args: Mapping[str, object]) -> None:

@@ -41,12 +41,37 @@ def capture_lazy(
         return result
 
     with explaining("lazy", model), preserving(lazily):
+        before = _run_at_once()
         with _NoLists():
             recorded = lazily(*_to(list(inputs), "lazy"), **_to(dict(keyword_inputs), "lazy"))
+        breaks = _breaks_since(before)
+        _refuse_closed_results(recorded)
         results = [leaf for leaf in tree_leaves(recorded) if isinstance(leaf, torch.Tensor)]
         ir, code = torch._C._lazy._get_tensors_text(results), torch._C._lazy._get_tensors_backend(results)
     module = lazily if isinstance(lazily, nn.Module) else None
-    return Captured(mode="lazy", captured_by="torch._lazy", code=code, ir=ir, run=run, module=module)
+    return Captured(mode="lazy", captured_by="torch._lazy", code=code, ir=ir, run=run, module=module, breaks=breaks)
+
+
+def _run_at_once() -> dict[str, int]:
+    """Return how often operators ran at once in this process, by name; what is recorded counts as `lazy::name`."""
+    names = [name for name in torch._C._lazy._counter_names() if name.startswith("aten::")]
+    return {name: torch._C._lazy._counter_value(name) for name in names}
+
+
+def _breaks_since(before: Mapping[str, int]) -> tuple[str, ...]:
+    return tuple(
+        f"lazy tensors do not record {name}: it runs at once, and a new graph begins"
+        for name, count in _run_at_once().items()
+        if count > before.get(name, 0)
+    )
+
+
+def _refuse_closed_results(returned: object) -> None:
+    """Raise an error for an object whose tensors would stay lazy, since PyTorch cannot take it apart."""
+    for leaf in tree_leaves(returned):
+        parts = [*getattr(leaf, "__dict__", {}).values(), *(leaf.values() if isinstance(leaf, Mapping) else ())]
+        if not isinstance(leaf, torch.Tensor) and any(isinstance(part, torch.Tensor) for part in tree_leaves(parts)):
+            raise RuntimeError(f"Found {type(leaf)} in output")
 
 
 LISTS = ("split", "chunk", "unbind", "split_with_sizes", "hsplit", "vsplit", "dsplit", "__iter__")

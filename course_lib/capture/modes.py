@@ -76,7 +76,7 @@ def capture(
 
     Raises `CaptureError`, which says what failed, in which line of the program, and what to try.
     """
-    _check(model, mode, fx_only=bool(leaf_modules or concrete_args), export_only=dynamic_shapes)
+    _check(model, mode, leaf_modules, concrete_args, dynamic_shapes)
     _check_inputs(example_inputs, example_kwarg_inputs, mode)
     inputs, keyword_inputs = fresh_inputs((tuple(example_inputs), dict(example_kwarg_inputs or {})))
     capturers: dict[str, Capturer] = {
@@ -113,28 +113,34 @@ def left_out(model: Program, inputs: Sequence[object], keyword_inputs: Mapping[s
     return {name: default for name, default in known.items() if default is None or type(default) in PLAIN}
 
 
-def _check(model: object, mode: str, *, fx_only: bool, export_only: object) -> None:
+def _check(model: object, mode: str, leaf_modules: object, concrete_args: object, export_only: object) -> None:
     if mode not in MODES:
         raise CaptureError(f"capture got mode={mode!r}; it knows {', '.join(map(repr, MODES))}.")
     if not callable(model):
         raise CaptureError(f"capture got a {type(model).__name__}; it expects a module or a function.")
-    if fx_only and mode != "fx":
+    if (leaf_modules or concrete_args) and mode != "fx":
         raise CaptureError(f'capture got leaf_modules or concrete_args with mode={mode!r}; they belong to mode="fx".')
+    if not isinstance(concrete_args or {}, Mapping):
+        raise CaptureError(f"capture got concrete_args={concrete_args!r:.80}; it expects a dict, from name to value.")
     if export_only is not None and mode != "export":
         raise CaptureError(f'capture got dynamic_shapes with mode={mode!r}; they belong to mode="export".')
 
 
-def _check_inputs(example_inputs: object, example_kwarg_inputs: object, mode: str) -> None:
-    if not isinstance(example_inputs, (tuple, list)):
+def require_tuple(asked_by: str, name: str, inputs: object) -> None:
+    """Raise `CaptureError` unless these inputs are a tuple or a list."""
+    if not isinstance(inputs, (tuple, list)):
         advice = (
             "Inputs by name go to example_kwarg_inputs."
-            if isinstance(example_inputs, Mapping)
+            if isinstance(inputs, Mapping)
             else "One tensor x is given as (x,)."
         )
         raise CaptureError(
-            f"capture got example_inputs of type {type(example_inputs).__name__}; it expects a tuple of the arguments. "
-            f"{advice}"
+            f"{asked_by} got {name} of type {type(inputs).__name__}; it expects a tuple of the arguments. {advice}"
         )
+
+
+def _check_inputs(example_inputs: object, example_kwarg_inputs: object, mode: str) -> None:
+    require_tuple("capture", "example_inputs", example_inputs)
     named = {} if example_kwarg_inputs is None else example_kwarg_inputs
     if not isinstance(named, Mapping) or not all(isinstance(name, str) for name in named):
         raise CaptureError(f"capture got example_kwarg_inputs={named!r:.80}; it expects a dict, from name to input.")

@@ -29,6 +29,8 @@ def freeze(captured: Captured, *, for_inference: bool = False) -> Captured:
     script = _script(captured, "freeze")
     if not isinstance(script, nn.Module):
         raise CaptureError("freeze got a function; only a module has weights to freeze.")
+    if not hasattr(script, "training"):  # freezing removes attributes
+        raise CaptureError("freeze got a program that is frozen already; give it the one that `capture` returned.")
     if script.training:
         raise CaptureError("freeze got a module in training mode; call .eval() before you capture it.")
     with _warnings() as said:
@@ -72,6 +74,10 @@ def copy_of(captured: Captured) -> Any:
 
 
 def _script(captured: Captured, asked_by: str) -> Any:
+    if not isinstance(captured, Captured):
+        raise CaptureError(
+            f'{asked_by} got a {type(captured).__name__}; it expects what capture(model, inputs, mode="trace") returns.'
+        )
     if captured.script is None:
         raise CaptureError(
             f"{asked_by} got a program captured with mode={captured.mode!r}; "

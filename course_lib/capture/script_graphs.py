@@ -6,7 +6,7 @@ Private: the switches are names of `torch._C` and belong to the whole process. `
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 
@@ -20,11 +20,15 @@ def fusing_with(fuser: Fuser) -> Iterator[None]:
     """Make the executor fuse with one fuser, or with none, within the block.
 
     "tensor_expressions" (NNC) needs LLVM for fast code. PyTorch's wheels lack LLVM, so a slow reference interpreter
-    runs its groups, and their times mean nothing. "onednn" is fast, and takes frozen modules.
+    runs its groups, and their times mean nothing. "onednn" is fast, and takes frozen modules. Raises `CaptureError` for
+    another fuser.
     """
+    if fuser not in get_args(Fuser):
+        raise CaptureError(f"There is no fuser {fuser!r}; TorchScript has {', '.join(map(repr, get_args(Fuser)))}.")
     switches = _switches()
     before = [read() for read, _ in switches]
-    wanted = [fuser == "tensor_expressions", fuser == "tensor_expressions", False, fuser == "onednn"]
+    # The second one also lets the executor specialise graphs, which it does for "none" too.
+    wanted = [fuser == "tensor_expressions", fuser != "onednn", False, fuser == "onednn"]
     try:
         for (_, write), value in zip(switches, wanted, strict=True):
             write(value)

@@ -14,7 +14,7 @@ from torch.utils import flop_counter
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.graph.memory import ByteBound, Storages, distinct_bytes, storage_of, tensors_in
-from course_lib.graph.shapes import describe_value
+from course_lib.graph.shapes import describe_value, require_several
 
 # Operators that launch no kernel: they query a tensor, or return uninitialised memory.
 FREE = frozenset(
@@ -96,6 +96,7 @@ def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
     `peak_bytes` is the peak of the memory that the program allocated. Memory that existed before and memory
     that kernels use internally do not count; tensors that autograd saves count.
     """
+    require_several("cost", inputs)
     counter = _Counter()
     # In inference mode, composite operators would not be decomposed and would count as one launch.
     with torch.inference_mode(False), counter:
@@ -258,6 +259,7 @@ def saved_for_backward(fn: Callable[..., object], inputs: Sequence[object]) -> S
     tensor requires gradients. Functions that use `torch.func.grad` are not supported: PyTorch raises RuntimeError.
     Tensors saved inside `torch.utils.checkpoint` are not seen.
     """
+    require_several("saved_for_backward", inputs)
     watcher = _Watcher()
     saved: dict[int, tuple[torch.UntypedStorage, str]] = {}
 

@@ -9,7 +9,7 @@ import torch
 
 from course_lib.errors import GraphError
 from course_lib.graph.nodes import operator_name
-from course_lib.graph.shapes import describe
+from course_lib.graph.shapes import describe, require_graph
 
 # Fill and border of each kind of node; the node's text names the kind too, so colour is never the only sign.
 # This is Okabe and Ito's palette, lightened: its hues differ for every kind of colour vision.
@@ -63,6 +63,7 @@ def draw(gm: torch.fx.GraphModule) -> Drawing:
     Each node shows its name, its kind, what it calls, and its shape if shapes were propagated. Raises `GraphError`
     if Graphviz is not installed.
     """
+    require_graph("draw", gm)
     nodes = list(gm.graph.nodes)
     inputs = [node.name for node in nodes if node.op == "placeholder"]
     calls = [_calls(node) for node in nodes if node.op.startswith("call_")]

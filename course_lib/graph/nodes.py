@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from course_lib.graph.data.targets import function_names
-from course_lib.graph.shapes import describe
+from course_lib.graph.shapes import describe, require_graph
 from course_lib.show import Table
 
 
@@ -47,6 +47,7 @@ def count_operators(gm: torch.fx.GraphModule) -> dict[str, int]:
 
     Inputs, parameters and the output are not counted. Names are those of `operator_name`.
     """
+    require_graph("count_operators", gm)
     calls = (node for node in gm.graph.nodes if node.op.startswith("call_"))
     return dict(sorted(collections.Counter(operator_name(node) for node in calls).items()))
 
@@ -60,6 +61,7 @@ def table(gm: torch.fx.GraphModule) -> Table:
     Two columns appear only if they have values: "result" after `propagate_shapes`, and "source" for graphs
     that were captured with source lines.
     """
+    require_graph("table", gm)
     nodes = list(gm.graph.nodes)
     columns: dict[str, Sequence[str]] = {
         "node": [node.name for node in nodes],

@@ -38,6 +38,21 @@ class _Annotator(torch.fx.Interpreter):
         return result
 
 
+def require_graph(asked_by: str, gm: object) -> None:
+    """Raise `GraphError`, which names the function that asks, unless `gm` holds a `torch.fx.Graph`."""
+    if not isinstance(getattr(gm, "graph", None), torch.fx.Graph):
+        raise GraphError(
+            f"{asked_by} got a {type(gm).__name__}; it expects a torch.fx.GraphModule, such as "
+            "capture(model).graph_module."
+        )
+
+
+def require_several(asked_by: str, inputs: object) -> None:
+    """Raise `GraphError`, which names the function that asks, for one tensor in place of several inputs."""
+    if isinstance(inputs, torch.Tensor):
+        raise GraphError(f"{asked_by} got a Tensor as inputs; it expects a tuple. One tensor x is given as (x,).")
+
+
 def propagate_shapes(gm: torch.fx.GraphModule, example_inputs: Sequence[object]) -> torch.fx.GraphModule:
     """Write shape and dtype of each node into its metadata, and return the same graph module.
 
@@ -52,6 +67,8 @@ def propagate_shapes(gm: torch.fx.GraphModule, example_inputs: Sequence[object])
 
     Raises `GraphError`, naming the node, if the graph cannot run on inputs of these shapes.
     """
+    require_graph("propagate_shapes", gm)
+    require_several("propagate_shapes", example_inputs)
     inputs = gm.graph.find_nodes(op="placeholder")
     required = [node for node in inputs if not node.args]
     if not len(required) <= len(example_inputs) <= len(inputs):

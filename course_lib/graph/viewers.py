@@ -43,13 +43,19 @@ def open_in_netron(program: ExportedProgram, folder: Path | str, *, name: str = 
 
     The server runs as long as this Python process and accepts connections from this machine only. Where JupyterLab
     proxies ports, `TENSORBOARD_PROXY_URL` is the address, with `%PORT%` in place of the port. The page works offline;
-    with a network it asks ipinfo.io for your country. Raises `GraphError` if Netron is not installed.
+    with a network it asks ipinfo.io for your country. Raises `GraphError` if Netron is not installed, for a program
+    that was not exported, and for a file that cannot be written.
     """
+    _require_exported("open_in_netron", program)
     try:
         import netron
     except ImportError as error:
         raise GraphError("open_in_netron needs the package netron, which is not installed; install it.") from error
     file = Path(folder) / f"{name}.pt2"
+    if file.parent != Path(folder) or not name or not file.parent.is_dir():
+        raise GraphError(
+            f"open_in_netron cannot write {file}; it expects a folder that exists, and a name without a slash."
+        )
     torch.export.save(program, file)
     root, silent = logging.getLogger(), logging.NullHandler()
     root.addHandler(silent)  # without a handler, netron would make the root logger print everything
@@ -70,8 +76,9 @@ def model_explorer_layers(program: ExportedProgram) -> str:
           dense: 1 node
 
     A layer is a module of the program. A layer's count includes the layers in it. Raises `GraphError` if Model Explorer
-    is not installed.
+    is not installed, and for a program that was not exported.
     """
+    _require_exported("model_explorer_layers", program)
     try:
         from model_explorer import config
     except ImportError as error:
@@ -87,6 +94,13 @@ def model_explorer_layers(program: ExportedProgram) -> str:
         parts = tuple(filter(None, node.namespace.split("/")))
         counts.update(parts[: depth + 1] for depth in range(len(parts)))
     return "\n".join(_line(parts, count) for parts, count in counts.items())
+
+
+def _require_exported(asked_by: str, program: object) -> None:
+    if not isinstance(program, ExportedProgram):
+        raise GraphError(
+            f"{asked_by} got a {type(program).__name__}; it expects what torch.export.export(model, inputs) returns."
+        )
 
 
 def _line(parts: tuple[str, ...], count: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch import fx
+from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp
@@ -23,8 +23,14 @@ def decomposed(function: Callable[..., Any], inputs: Sequence[torch.Tensor]) -> 
         ['arg0_1', 'neg', 'exp', 'add', 'div', 'output']
 
     Nothing is computed: `inputs` give only shapes, strides and dtypes. Each node has a fake tensor in `meta["val"]`,
-    which is a tensor without memory.
+    which is a tensor without memory. Raises `CaptureError` for a module that holds tensors: give a function
+    that takes them, as the graphs of Inductor do.
     """
+    if isinstance(function, nn.Module) and function.state_dict():
+        raise CaptureError(
+            f"decomposed got a {type(function).__name__}, whose parameters would be constants; give a function that "
+            "takes them, such as lambda x, weight: torch.nn.functional.linear(x, weight)."
+        )
     from torch._inductor.decomposition import select_decomp_table  # here, since importing Inductor takes seconds
 
     with torch.no_grad():

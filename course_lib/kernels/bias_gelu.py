@@ -11,11 +11,12 @@ import torch.nn.functional as F
 from course_lib.errors import KernelError
 from course_lib.kernels.cpu.library import cpu_bodies
 from course_lib.kernels.dispatch import check_bias, runs_as_kernel, sum_to_bias
-from course_lib.kernels.transforms import register_bias_operator
+from course_lib.kernels.transforms import documented, register_bias_operator
 
 _FORMULAS = {"none": "gelu", "tanh": "gelu_tanh"}  # their names in the kernels
 
 
+@documented
 @torch.library.custom_op("course_lib::bias_gelu", mutates_args=())
 def bias_gelu(x: torch.Tensor, bias: torch.Tensor, approximate: str = "none") -> torch.Tensor:
     """Return `gelu(x + bias)`, as a new tensor of the shape of `x`.

@@ -12,9 +12,10 @@ import torch.nn.functional as F
 
 from course_lib.kernels.cpu.library import cpu_bodies
 from course_lib.kernels.dispatch import check_bias, runs_as_kernel, sum_to_bias
-from course_lib.kernels.transforms import register_bias_operator
+from course_lib.kernels.transforms import documented, register_bias_operator
 
 
+@documented
 @torch.library.custom_op("course_lib::bias_silu", mutates_args=())
 def bias_silu(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     """Return `silu(x + bias)`, as a new tensor of the shape of `x`; silu(z) = z·sigmoid(z).

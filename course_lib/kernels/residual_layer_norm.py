@@ -15,9 +15,10 @@ import torch.nn.functional as F
 from course_lib.kernels.cpu.library import cpu_bodies
 from course_lib.kernels.dispatch import check_rows, runs_as_kernel
 from course_lib.kernels.formula_derivatives import register_formula
-from course_lib.kernels.transforms import register_autocast, register_vmap
+from course_lib.kernels.transforms import documented, register_autocast, register_vmap
 
 
+@documented
 @torch.library.custom_op("course_lib::residual_layer_norm", mutates_args=())
 def residual_layer_norm(
     x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float = 1e-5

@@ -6,12 +6,23 @@ all tensors to the widest dtype, and the result to the dtype of the last separat
 """
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from course_lib.kernels.formula_derivatives import register_formula
+
+
+def documented(operator: Any) -> Any:
+    """Give a custom operator the docstring and the signature of its function, which `help` shows; return the operator.
+
+    Otherwise `help` shows the text of PyTorch's class. Private: `_init_fn` is the function.
+    """
+    function = operator._init_fn
+    operator.__doc__, operator.__signature__ = function.__doc__, inspect.signature(function)
+    return operator
 
 
 def register_autocast(operator: str, rows: Sequence[int], *, normalises: bool) -> None:

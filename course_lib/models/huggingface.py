@@ -43,6 +43,11 @@ def copy_layer_weights(ours: TransformerLayer, theirs: nn.Module, *, to: Directi
 
     Raises `ModelError` if the layers differ in their modules or sizes; then nothing has been copied.
     """
+    if not isinstance(ours, TransformerLayer):
+        raise ModelError(
+            f"copy_layer_weights got a first argument of type {type(ours).__name__}; it expects a TransformerLayer of "
+            "this library, then the layer of transformers."
+        )
     _copy("copy_layer_weights", "layer", ours, ours.norm_first, MODULES, theirs, to)
 
 
@@ -52,6 +57,11 @@ def copy_bert_weights(ours: MaskedLanguageModel, theirs: nn.Module, *, to: Direc
     `theirs` is a `BertForMaskedLM` or a `BertLMHeadModel`. Embedding and decoder stay one matrix on both sides. Raises
     `ModelError` if the models differ in their modules or sizes; then nothing has been copied.
     """
+    if not isinstance(ours, MaskedLanguageModel):
+        raise ModelError(
+            f"copy_bert_weights got a first argument of type {type(ours).__name__}; it expects a MaskedLanguageModel "
+            "of this library, then the model of transformers."
+        )
     modules = dict(AROUND_LAYERS)
     for index in range(len(ours.bert.layers)):
         modules |= {

@@ -25,6 +25,15 @@ TINY_MODEL = TransformerConfig(
 )
 
 
+def require_config(name: str, config: object) -> None:
+    """Raise `TrainingError`, which names the function that asks, unless `config` is a `TrainingConfig`."""
+    if not isinstance(config, TrainingConfig):
+        raise TrainingError(
+            f"{name} got a config of type {type(config).__name__}; it expects a TrainingConfig, such as "
+            "TrainingConfig(steps=500)."
+        )
+
+
 @dataclass(frozen=True)
 class TrainingConfig:
     """Hold the settings of a run; equal settings give equal losses on one machine with the same number of threads.

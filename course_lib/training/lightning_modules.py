@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader
 
 from course_lib.errors import TrainingError
 from course_lib.models.bert import padding_mask
-from course_lib.training.config import TrainingConfig
+from course_lib.training.config import TrainingConfig, require_config
 from course_lib.training.corpus import Corpus
 from course_lib.training.masked_text import (
     MaskedBatch,
@@ -38,15 +38,18 @@ def lightning_modules(config: TrainingConfig, text: Corpus) -> tuple[Any, Any]:
 
     The task logs `loss/train` and `loss/held_out`, in nats per byte, clips its gradients by the config, and has the
     model as `task.model`. Called on tokens and mask it returns the model's logits. Its `example_input_array` is one
-    full sequence, which Lightning traces. Raises `TrainingError` if the package lightning is not installed.
+    full sequence, which Lightning traces. Raises `TrainingError` if the package lightning is not installed, and for a
+    config or a text of another type.
     """
+    require_config("lightning_modules", config)
+    data = MaskedText.of(text, config)
     try:
         lightning = importlib.import_module("lightning")  # here, since importing it takes seconds
     except ImportError as error:
         raise TrainingError(
             "lightning_modules needs the package lightning, which is not installed; install it, or use `train`."
         ) from error
-    return _task_class(lightning)(config), _data_class(lightning)(MaskedText.of(text, config))
+    return _task_class(lightning)(config), _data_class(lightning)(data)
 
 
 def _task_class(lightning: Any) -> Any:

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from course_lib.errors import TrainingError
-from course_lib.training.config import TrainingConfig
+from course_lib.training.config import TrainingConfig, require_config
 from course_lib.training.corpus import Corpus, corpus
 from course_lib.training.masked_text import (
     MaskedText,
@@ -86,11 +86,12 @@ def train(
     defaults to `corpus()` of the configured size. Progress is shown only on a terminal and in a notebook. Random
     states are restored at the end. Not yet run on CUDA.
 
-    Raises `TrainingError` if the folder's checkpoint belongs to another run, and if a loss is not a finite number.
+    Raises `TrainingError` for a checkpoint of another run, for a loss that is not finite, and for wrong arguments.
     """
-    config = config or TrainingConfig()
+    config = TrainingConfig() if config is None else config
+    require_config("train", config)
     folder = None if folder is None else Path(folder)
-    data = MaskedText.of(text or corpus(max_bytes=config.corpus_max_bytes), config)
+    data = MaskedText.of(corpus(max_bytes=config.corpus_max_bytes) if text is None else text, config)
     with torch.random.fork_rng():
         loop = _Loop(config, data, torch.device(device), folder)
         loop.resume()

@@ -105,8 +105,13 @@ class MaskedText:
     def of(cls, corpus: Corpus, config: TrainingConfig) -> "MaskedText":
         """Cut a corpus into rows.
 
-        Raises `TrainingError` if there are fewer training rows than one batch needs.
+        Raises `TrainingError` if there are fewer training rows than one batch needs, and for arguments of other types.
         """
+        if not isinstance(corpus, Corpus):
+            raise TrainingError(
+                f"The training got a text of type {type(corpus).__name__}; it expects what `corpus` returns, such as "
+                "corpus(folder)."
+            )
         train, held_out = (
             encode(side, sequence_length=config.sequence_length_bytes) for side in (corpus.train, corpus.held_out)
         )

@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+import re
 
 import pytest
 import torch
@@ -22,3 +23,10 @@ def test_examples_are_true(name: str) -> None:
         if getattr(value, "__module__", None) == name and isinstance(text, str) and ">>>" in text:
             runner.run(parser.get_doctest(text, {**vars(module), "torch": torch}, f"{name}.{attribute}", None, 0))
     assert runner.summarize(verbose=False).failed == 0
+
+
+def test_the_library_names_each_of_its_packages() -> None:
+    packages = {each.name for each in pkgutil.iter_modules(course_lib.__path__) if each.ispkg}
+    assert packages
+    assert course_lib.__doc__ is not None
+    assert packages <= set(re.findall(r"\w+", course_lib.__doc__)), "help(course_lib) is where a user looks first"

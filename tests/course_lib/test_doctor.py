@@ -71,3 +71,12 @@ def test_the_verdict_names_what_is_to_be_mended_in_text_and_html() -> None:
 def test_a_name_that_was_not_looked_at_is_answered_with_those_that_were() -> None:
     with pytest.raises(KeyError, match="python, "):
         HERE["colour"]
+
+
+def test_every_package_that_only_later_lessons_need_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("triton", "onnx", "onnxscript", "onnxruntime", "netron", "ai-edge-model-explorer", "lightning"):
+        assert HERE[name].health is Health.FINE
+    monkeypatch.setattr(examination, "version_of", lambda name: None if name == "lightning" else version_of(name))
+    there = doctor()
+    assert not there.healthy
+    assert there["lightning"].advice == "Needed in lesson 16; install the versions of constraints.txt."

@@ -98,6 +98,9 @@ def _message(output: str) -> str:
 def build_runner(kind: Kind, folder: Path | str) -> Runner:
     """Compile `run_saved` into a folder; it runs files that `save` or `package` of `saved_programs` wrote.
 
+        >>> build_runner("script", folder).run(save(traced, "program.pt"), [x])  # doctest: +SKIP
+        tensor([1., 1.])
+
     It runs both kinds of file. Compiling takes a while, unless the folder holds a program that is newer than its
     source. The program uses the libraries of the installed torch, so each version of torch needs its own. Raises
     `CaptureError` if there is no g++, or it fails.
@@ -120,7 +123,12 @@ class Passes:
 
     @contextmanager
     def enabled(self, name: Literal["rewrite", "compile"]) -> Iterator[None]:
-        """Run one pass on every graph that the executor optimises, within the block."""
+        """Run one pass on every graph that the executor optimises, within the block.
+
+        Raises `CaptureError` for another name.
+        """
+        if name not in ("rewrite", "compile"):
+            raise CaptureError(f'There is no pass {name!r}; passes.cpp has "rewrite" and "compile".')
         self.operators.enable(name, True)
         try:
             yield
@@ -136,6 +144,14 @@ class Passes:
 
 def build_passes(folder: Path | str) -> Passes:
     """Compile `passes.cpp` into a folder and load it.
+
+        >>> passes = build_passes(folder)  # doctest: +SKIP
+        >>> with passes.enabled("rewrite"):  # doctest: +SKIP
+        ...     optimized_graph(scripted, (x, bias), fuser="none").ir.count("course_script::bias_relu")
+        1
+
+    "rewrite" makes one operator of `relu(x + bias)`; "compile" compiles groups of pointwise operators, once for each
+    shape. Both run after the fusers, which leave nothing for them: use "none".
 
     Compiling takes a while, unless the folder holds a library that is newer than its source. A process loads it once.
     Raises `CaptureError` if there is no g++, or it fails.

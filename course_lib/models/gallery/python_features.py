@@ -112,7 +112,7 @@ PYTHON = (
         ReturnsAnObject,
         lambda: (torch.arange(3.0),),
         lambda: ((torch.arange(3.0) * 2,),),
-        refused=("trace", "script", "export", "aot"),
+        refused=("trace", "script", "export", "aot", "lazy"),
         silently_wrong=("make_fx",),
     ),
     GalleryEntry(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -147,3 +147,32 @@ def test_an_unknown_mode_and_something_uncallable_are_refused() -> None:
         capture(branches, mode="guess")
     with pytest.raises(CaptureError, match="expects a module or a function"):
         capture(cast(nn.Module, 3))
+
+
+LAMBDAS = [
+    lambda x: x + 1,
+    *(lambda x: x * 2 for _ in range(1)),
+]
+alone = lambda x: x + 1  # noqa: E731  # a lambda on a line of its own is the case
+
+
+@pytest.mark.parametrize("program", [*LAMBDAS, alone])
+def test_torchscript_says_that_it_cannot_read_a_lambda(program: Callable[[torch.Tensor], object]) -> None:
+    with pytest.raises(CaptureError, match=r"cannot be found or read\. Write the program with def"):
+        capture(program, mode="script")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"leaf_modules": ("outer",)}, "no module at this path; it has 'inner', 'inner.0'"),
+        ({"leaf_modules": "inner"}, "got leaf_modules='inner'; it expects several"),
+        ({"leaf_modules": (nn.ReLU(),)}, "a leaf module of type ReLU; it expects a class, or the path"),
+        ({"concrete_args": {"tims": 1}}, "no argument of this name; it has 'x', 'mask', 'times'"),
+        ({"concrete_args": (1,)}, r"got concrete_args=\(1,\); it expects a dict"),
+    ],
+    ids=["path", "text", "module", "name", "tuple"],
+)
+def test_a_leaf_or_an_argument_that_the_program_does_not_have_is_named(arguments: Any, sentence: str) -> None:
+    with pytest.raises(CaptureError, match=sentence):
+        capture(Block(), **{"concrete_args": {"times": 1}, **arguments})

@@ -269,3 +269,20 @@ def test_a_list_that_was_an_input_keeps_its_tensors_in_lazy_capture() -> None:
     capture(lambda held: held[0].add_(1) + held[1], (tensors,), mode="lazy").run(tensors)
     assert all(one is other for one, other in zip(tensors, before, strict=True))
     assert before[0].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"example_inputs": torch.ones(2, 3)}, r"got example_inputs of type Tensor.*\(x,\)"),
+        ({"probe_inputs": (torch.ones(2, 3),)}, r"got probe 1 of type Tensor.*\(x,\)"),
+        ({"probe_inputs": torch.ones(2, 3)}, "got probe_inputs of type Tensor"),
+        ({"modes": ("fx", "jit")}, r"got modes=\('fx', 'jit'\); it expects several of 'trace', 'script'"),
+        ({"modes": "fx"}, "got modes='fx'; it expects several of"),
+    ],
+    ids=["example", "probe", "probes", "unknown mode", "one mode"],
+)
+def test_inputs_that_are_no_tuple_and_modes_that_do_not_exist_are_refused(arguments, sentence):
+    given = {"example_inputs": (torch.ones(2, 3),), "modes": ("fx",), **arguments}
+    with pytest.raises(CaptureError, match=f"compare_modes {sentence}"):
+        compare_modes(nn.ReLU(), **given)

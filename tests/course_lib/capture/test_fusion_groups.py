@@ -66,13 +66,6 @@ def test_pointwise_operators_land_in_one_group(mode, gradients):
     assert flags() == before
 
 
-def test_without_a_fuser_there_is_no_group():
-    x = torch.randn(4, 8)
-    graph = optimized_graph(capture(BiasTanh(), (x,), mode="script"), (x,), fuser="none")
-    assert graph.groups == ()
-    assert "aten::tanh" in graph.ir
-
-
 def test_onednn_fuses_a_frozen_feed_forward():
     before = flags()
     x = torch.randn(4, 16)
@@ -108,3 +101,20 @@ def test_wrong_calls_are_refused_in_words():
         optimized_graph(capture(torch.relu, (x,), mode="make_fx"), (x,))
     with pytest.raises(CaptureError, match="runs=0"):
         optimized_graph(capture(BiasTanh(), mode="script"), (x,), runs=0)
+
+
+def test_a_fuser_that_torchscript_does_not_have_is_refused_by_name():
+    x = torch.randn(4, 8)
+    with pytest.raises(
+        CaptureError, match="no fuser 'nvfuser'; TorchScript has 'none', 'tensor_expressions', 'onednn'"
+    ):
+        optimized_graph(capture(BiasTanh(), (x,), mode="trace"), (x,), fuser="nvfuser")
+
+
+@pytest.mark.parametrize("mode", ["trace", "script"])
+def test_without_a_fuser_the_graph_is_still_the_optimised_one(mode):
+    x = torch.randn(4, 8)
+    graph = optimized_graph(capture(BiasTanh(), (x,), mode=mode), (x,), fuser="none")
+    assert graph.groups == ()
+    assert "aten::tanh" in graph.ir
+    assert "prim::profile" not in graph.ir, "the executor is still profiling"

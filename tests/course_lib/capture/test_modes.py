@@ -280,3 +280,20 @@ def test_a_graph_read_from_a_file_computes_the_same_with_other_parameters() -> N
 
 def _calls(gm: torch.fx.GraphModule) -> Counter[str]:
     return Counter(str(node.target) for node in gm.graph.nodes if node.op.startswith("call"))
+
+
+def test_lazy_capture_names_the_operators_that_it_did_not_record():
+    x = torch.randn(2, 3)
+    assert capture(lambda x: torch.relu(x) * 2, (x,), mode="lazy").breaks == ()
+    (reason,) = capture(lambda x: F.mish(torch.relu(x)) * 2, (x,), mode="lazy").breaks
+    assert reason == "lazy tensors do not record aten::mish: it runs at once, and a new graph begins"
+
+
+class Held:
+    def __init__(self, value: torch.Tensor) -> None:
+        self.value = value
+
+
+def test_lazy_capture_refuses_an_object_whose_tensors_would_stay_lazy():
+    with pytest.raises(CaptureError, match="an object of a class that PyTorch cannot take apart"):
+        capture(lambda x: Held(x + 1), (torch.randn(2, 3),), mode="lazy")

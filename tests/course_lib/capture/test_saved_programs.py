@@ -64,5 +64,9 @@ def test_wrong_calls_are_refused_in_words(tmp_path):
         freeze(capture(convolution().train(), (X,), mode="trace"))
     with pytest.raises(CaptureError, match="only a module"):
         freeze(capture(lambda x: x + 1, (X,), mode="trace"))
+    with pytest.raises(CaptureError, match="freeze got a Sequential; it expects what capture"):
+        freeze(convolution())
+    with pytest.raises(CaptureError, match="frozen already"):
+        freeze(freeze(capture(convolution().eval(), (X,), mode="trace")))
     with pytest.raises(CaptureError, match=r"save got a program captured with mode='make_fx'"):
         save(capture(torch.relu, (X,), mode="make_fx"), tmp_path / "graph.pt")

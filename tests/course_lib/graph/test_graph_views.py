@@ -12,7 +12,7 @@ from torch import fx, nn
 
 from course_lib.capture import capture
 from course_lib.errors import GraphError
-from course_lib.graph import count_operators, draw, propagate_shapes, table
+from course_lib.graph import cost, count_operators, draw, propagate_shapes, saved_for_backward, table
 from course_lib.graph.shapes import describe
 from course_lib.kernels import bias_gelu
 
@@ -180,3 +180,23 @@ def test_a_machine_without_graphviz_is_told_the_package(monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(GraphError, match="install the Debian package `graphviz`"):
         draw(_graph())
+
+
+@pytest.mark.parametrize("view", [table, draw, count_operators, lambda gm: propagate_shapes(gm, [torch.ones(2)])])
+@pytest.mark.parametrize("given", [nn.ReLU(), "a graph"])
+def test_what_is_no_graph_is_named_with_the_way_to_one(view, given) -> None:
+    with pytest.raises(GraphError, match=f"got a {type(given).__name__}; it expects a torch.fx.GraphModule, such as"):
+        view(given)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda x: cost(torch.relu, x),
+        lambda x: saved_for_backward(torch.relu, x),
+        lambda x: propagate_shapes(_graph(), x),
+    ],
+)
+def test_one_tensor_in_place_of_a_tuple_is_named(asked) -> None:
+    with pytest.raises(GraphError, match=r"got a Tensor as inputs; .* One tensor x is given as \(x,\)"):
+        asked(torch.ones(3))

@@ -78,3 +78,12 @@ def test_a_viewer_that_is_not_installed_is_named(program, package, call, monkeyp
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(GraphError, match="not installed; install it"):
         call(program)
+
+
+def test_a_program_that_was_not_exported_and_a_file_that_cannot_be_written_are_refused(program, tmp_path):
+    for view in (lambda given: open_in_netron(given, tmp_path), model_explorer_layers):
+        with pytest.raises(GraphError, match=r"got a BlockEnd; it expects what torch.export.export"):
+            view(BlockEnd())
+    for folder, name in ((tmp_path / "missing", "a"), (tmp_path, "a/b"), (tmp_path, "")):
+        with pytest.raises(GraphError, match=r"cannot write .* a folder that exists, and a name without a slash"):
+            open_in_netron(program, folder, name=name)

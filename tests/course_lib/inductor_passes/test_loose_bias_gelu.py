@@ -1,9 +1,11 @@
 """The loose pass fits bias and GELU, and whatever its check accepts beside it."""
 
+import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from course_lib.errors import CaptureError
 from course_lib.graph import propagate_shapes
 from course_lib.inductor_passes import calls_of, decomposed, fuse_loosely, with_fake_values
 
@@ -37,3 +39,8 @@ def test_a_graph_of_torch_fx_gets_its_fake_values_from_the_forms_of_its_inputs()
     values = [node.meta["val"] for node in with_fake_values(traced).graph.nodes if node.op != "output"]
     assert {value.dtype for value in values} == {torch.float64}
     assert [tuple(value.shape) for value in values] == [(4, 8), (8,), (4, 8), (4, 8)]
+
+
+def test_a_module_whose_parameters_would_be_lost_is_refused() -> None:
+    with pytest.raises(CaptureError, match="decomposed got a Linear, whose parameters would be constants"):
+        decomposed(torch.nn.Linear(8, 8), INPUTS[:1])

@@ -1,11 +1,13 @@
 """The fused operators under `torch.vmap`: the values of a loop, and PyTorch's rules for what is random."""
 
+import inspect
 from collections.abc import Callable
 
 import pytest
 import torch
 import torch.nn.functional as F
 
+from course_lib import kernels
 from course_lib.errors import KernelError
 from course_lib.kernels import bias_gelu, bias_silu
 from course_lib.kernels.dropout import dropout_factors
@@ -21,6 +23,16 @@ RANDOM = pytest.mark.parametrize(
 @pytest.fixture(autouse=True)
 def _same_numbers_each_time() -> None:
     torch.manual_seed(0)
+
+
+@pytest.mark.parametrize("name", kernels.__all__)
+def test_help_on_an_operator_shows_its_own_text_with_an_example(name: str) -> None:
+    operator = getattr(kernels, name)
+    text = inspect.getdoc(operator)
+    assert text is not None
+    assert text.startswith(("Return `", "Add ")), text[:80]
+    assert f">>> {name}(" in text
+    assert next(iter(inspect.signature(operator).parameters)) == "x"
 
 
 @pytest.mark.parametrize("operator", [bias_gelu, bias_silu])

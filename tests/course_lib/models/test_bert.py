@@ -129,3 +129,5 @@ def test_models_that_do_not_correspond_are_refused():
         copy_bert_weights(MaskedLanguageModel(TransformerConfig(24, 3, 40, 2, 50, 16, norm_first=True)), hugging_face())
     with pytest.raises(ModelError, match="do not correspond"):
         copy_bert_weights(MaskedLanguageModel(SMALL), nn.Linear(2, 2))
+    with pytest.raises(ModelError, match="first argument of type BertForMaskedLM; it expects a MaskedLanguageModel"):
+        copy_bert_weights(hugging_face(), MaskedLanguageModel(SMALL))

@@ -85,6 +85,8 @@ def test_layers_that_do_not_correspond_are_refused() -> None:
         copy_layer_weights(TransformerLayer(SMALL), nn.Linear(2, 2))
     with pytest.raises(ModelError, match="norm_first"):
         copy_layer_weights(TransformerLayer(TransformerConfig(norm_first=True)), _bert_layer(SMALL, "eager"))
+    with pytest.raises(ModelError, match="first argument of type BertLayer; it expects a TransformerLayer"):
+        copy_layer_weights(cast(Any, _bert_layer(SMALL, "eager")), TransformerLayer(SMALL))
     with pytest.raises(ModelError, match='"ours" or "theirs"'):
         copy_layer_weights(TransformerLayer(SMALL), _bert_layer(SMALL, "eager"), to=cast(Any, "mine"))
 

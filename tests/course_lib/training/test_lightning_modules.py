@@ -26,6 +26,13 @@ def other_inputs(task):
     return tokens, padding_mask(kept)
 
 
+def test_settings_and_texts_of_other_types_are_refused(config, text):
+    with pytest.raises(TrainingError, match="got a config of type dict; it expects a TrainingConfig"):
+        lightning_modules({"steps": 3}, text)
+    with pytest.raises(TrainingError, match="got a text of type str; it expects what `corpus` returns"):
+        lightning_modules(config, "some text")
+
+
 def test_lightning_gives_the_losses_and_weights_of_the_loop(config, text):
     import lightning  # here, because it takes seconds
 

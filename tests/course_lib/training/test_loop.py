@@ -181,6 +181,13 @@ def test_every_row_comes_once_an_epoch_and_is_hidden_differently_in_the_next(con
     assert not torch.equal(whole[0][0], whole[1][0])
 
 
+def test_settings_and_texts_of_other_types_are_refused(config, text):
+    with pytest.raises(TrainingError, match="train got a config of type dict; it expects a TrainingConfig"):
+        train({"steps": 3}, text=text)
+    with pytest.raises(TrainingError, match="got a text of type str; it expects what `corpus` returns"):
+        train(config, text="some text")
+
+
 def test_a_text_too_small_for_a_batch_is_refused(config, text):
     with pytest.raises(TrainingError, match="at least one batch of 10000"):
         MaskedText.of(text, dataclasses.replace(config, batch_size_sequences=10_000))

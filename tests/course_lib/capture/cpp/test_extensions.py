@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from course_lib.capture import capture
-from course_lib.capture.cpp import build_passes, build_runner
+from course_lib.capture.cpp import Passes, build_passes, build_runner
 from course_lib.capture.saved_programs import package, save
 from course_lib.errors import CaptureError
 from course_lib.models import TransformerConfig, TransformerLayer
@@ -166,3 +166,11 @@ def test_without_a_compiler_one_sentence_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CaptureError, match=r"no g\+\+ on this machine to compile passes\.cpp"):
         build_passes(tmp_path)
+
+
+def test_a_pass_that_the_library_does_not_have_is_refused_by_name():
+    with (
+        pytest.raises(CaptureError, match="There is no pass 'fuse'"),
+        Passes(None).enabled("fuse"),
+    ):
+        pass
