@@ -178,6 +178,11 @@ class Session:
         """Return the process id of the worker, and start one if there is none; 0 if the id is unknown."""
         return (self._channel or self._start()).worker_pid
 
+    @property
+    def started_pid(self) -> int:
+        """Return the process id of the worker if there is one, or 0."""
+        return 0 if self._channel is None else self._channel.worker_pid
+
     @contextlib.contextmanager
     def _exchange(self) -> Iterator[tuple[Channel, float]]:
         """Yield the channel and the end of the answer's time; translate the exceptions of a request.

@@ -19,6 +19,7 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from course_lib.fusion.calls import swapped_dimensions
+from course_lib.fusion.contractions import contraction_of
 from course_lib.fusion.effects import is_pure, memory_of
 from course_lib.fusion.operands import TensorFacts, tensor_facts
 from course_lib.fusion.passes.dead_code import DeadCode
@@ -193,6 +194,15 @@ def _mm(node: fx.Node) -> Whole | None:
 
 
 def _bmm(node: fx.Node) -> Whole | None:
+    """Read `bmm` with what stands around it as a product, or else as `einsum`."""
+    found = contraction_of(node)
+    if found is None:
+        return _product(node)
+    operands = (found.equation, found.first, found.second)
+    return Whole(found.inside[-1], found.inside, torch.einsum, operands)
+
+
+def _product(node: fx.Node) -> Whole | None:
     """Read `bmm` with views around it as `matmul`, or as `linear` if the second factor is one weight for all rows."""
     first, second = (tensor_facts(one) if isinstance(one, fx.Node) else None for one in node.args[:2])
     result, shape = _reshaped(node)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from course_lib.fusion import fuse
 from course_lib.fusion.fusion_pass import GraphPass
@@ -19,6 +20,7 @@ SDPA = Sdpa(every_row_sees_something=True)
 Case = tuple[Callable[..., Any], tuple[Tensor, ...], str | GraphPass]
 ROWS, WEIGHT, BIAS = normal(4, 16, 8), normal(8, 8), normal(8)
 QKV = tuple(normal(4, 2, 16, 8) + number for number in range(3))
+EQUAL = tuple(normal(4, 2, 8, 8) + number for number in range(3))
 FLAT = tuple(normal(8, 16, 8) + number for number in range(3))
 LOWER = torch.ones(16, 16).tril().bool()
 
@@ -63,6 +65,15 @@ def _of_bmm(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return aten.bmm.default(aten._softmax.default(scores, 2, False), v)
 
 
+def by_einsum(scores: str, result: str) -> Callable[..., Tensor]:
+    """Return attention by two equations, in the operators of ATen of which `torch.einsum` is made."""
+
+    def written(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return torch.einsum(result, (torch.einsum(scores, q, k) / 3.0).softmax(-1), v)
+
+    return make_fx(written)(*EQUAL)
+
+
 def normed(x: Tensor, w: Tensor | None, b: Tensor | None, taken: int = 0, shape: tuple[int, ...] = (8,)) -> Tensor:
     found: tuple[Tensor, ...] = aten.native_layer_norm.default(x, list(shape), w, b, 1e-5)
     return found[taken]
@@ -97,6 +108,10 @@ FUSED: dict[str, Case] = {
     "attention with a mask": (_masked, (*QKV, ~LOWER), SDPA),
     "attention that chooses": (_chosen, (*QKV, LOWER), SDPA),
     "attention by bmm": (_of_bmm, FLAT, SDPA),
+    "attention by einsum": (by_einsum("bhqd,bhkd->bhqk", "bhqk,bhkd->bhqd"), EQUAL, SDPA),
+    "attention by einsum, heads behind rows": (by_einsum("bqhd,bkhd->bhqk", "bhqk,bkhd->bqhd"), EQUAL, SDPA),
+    "attention by einsum, keys turned": (by_einsum("bhqd,bhdk->bhqk", "bhqk,bhkd->bqhd"), EQUAL, SDPA),
+    "attention by einsum, keys as queries": (by_einsum("bhqd,bhkd->bhkq", "bhqk,bhkd->bhqd"), EQUAL, SDPA),
     "projections": (_projections, (ROWS, WEIGHT, WEIGHT + 1, WEIGHT + 2), "qkv_merge"),
     "bias after a product": (lambda x, w, b: aten.gelu.default(aten.add.Tensor(linear(x, w), b)),
                              (ROWS, WEIGHT, BIAS), "bias_gelu"),
@@ -207,6 +222,7 @@ LOOKALIKES: dict[str, Case] = {
     "a mask without a promise": (_masked, (*QKV, ~LOWER), "sdpa"),
     "a scale that is computed": (lambda q, k, v: attention(q, k, v, lambda scores: scores * q.sum()), QKV, SDPA),
     "keys of other heads": (_other_heads, QKV, SDPA),
+    "values summed over queries, by einsum": (by_einsum("bhqd,bhkd->bhqk", "bhqk,bhqd->bhkd"), EQUAL, SDPA),
     "a product that is also returned": (_also_returned, (ROWS, WEIGHT, WEIGHT + 1), "qkv_merge"),
     "LayerNorm whose mean is read": (_reads_the_mean, (ROWS, ROWS * 2, BIAS, BIAS), "residual_layer_norm"),
     "LayerNorm over two dimensions": (
