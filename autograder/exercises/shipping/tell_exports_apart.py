@@ -4,8 +4,6 @@ The models are written by the host in ONNX's text form. A worker that never saw 
 both models on the inputs of the answer, so no claim of the answer is trusted. No file of a student is read.
 """
 
-import inspect
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +15,12 @@ from torch import Tensor
 from autograder.exercises.programs import onnx_pairs
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.counterexample import CounterexampleAnswer, Trial, Values
+from autograder.host.kinds.counterexample import CounterexampleAnswer, Trial, Values, text_of
 from autograder.host.point_shares import share_among
-from autograder.protocol.requests.answers import PackedValue
 
 NAMES = ("first", "second")
 AGREES, DIFFERS = 1e-4, 1e-2
-TEXT = inspect.getsource(onnx_pairs)
+TEXT = text_of(onnx_pairs)
 HEAD = '<ir_version: 10, opset_import: ["" : 20]>\nmodel '
 TYPES = {torch.float32: "float", torch.int64: "int64", torch.bool: "bool"}
 FORM = 'Return a pair: "first" or "second", and a tuple of tensors, one for each input of the module.'
@@ -191,8 +188,7 @@ def require_told(
     about = f"For `{twins.module}`: "
     trial = Trial(twins.module, text, dict(question), "given", accepts=lambda found: _complaint(found, twins, about))
     found = answer.ask(trial)
-    sent = {"tuple": [json.dumps(question), *_items(_items(found.packed.value)[1])]}
-    results = answer.run(trial, "run", Values(PackedValue(sent, ()), found.tensors, None), 0).value
+    results = answer.run_on_question(trial, "run", found).value
     require_shown(results, found.value[0], wrong, twins.shows, about)
 
 
@@ -247,12 +243,6 @@ def _complaint(found: Values, twins: Twins, about: str) -> str:
         if least < low or most > high:
             return f"{about}{name} has numbers from {least:g} to {most:g}; its limits are {low} and {high}."
     return ""
-
-
-def _items(packed: Any) -> list[Any]:
-    """Return the items of a tuple or list in the form in which it was sent."""
-    items: list[Any] = packed if isinstance(packed, list) else packed["tuple"]
-    return items
 
 
 EXERCISE = Exercise(

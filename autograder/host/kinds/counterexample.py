@@ -6,9 +6,11 @@ true result, the `right` program must agree with it, and the `wrong` program mus
 claim of the answer is trusted, and an input on which all programs fail proves nothing.
 """
 
+import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -104,6 +106,24 @@ class CounterexampleAnswer:
         request = RunTrial(program, seed, double, inputs.packed)
         reply, _ = self._clean.call(request, inputs.tensors)
         return read_values(reply)
+
+    def run_on_question(self, trial: Trial, program: str, inputs: Values) -> Values:
+        """Return the result of the trial's function `program` on its question and the tensors of `inputs`."""
+        tensors = [{"tensor": number} for number in range(len(inputs.tensors))]
+        given = PackedValue({"tuple": [_packed(trial.question), *tensors]}, ())
+        return self.run(trial, program, Values(given, inputs.tensors, None), 0)
+
+
+def text_of(module: ModuleType) -> str:
+    """Return the text of one of our modules, as the text of a trial."""
+    return inspect.getsource(module)
+
+
+def _packed(ours: Json) -> Json:
+    """Return plain data of ours in the form of `PackedValue`."""
+    if isinstance(ours, dict):
+        return {"dict": {key: _packed(value) for key, value in ours.items()}}
+    return [_packed(value) for value in ours] if isinstance(ours, list) else ours
 
 
 def disproves(

@@ -1,6 +1,5 @@
 """Exercise 14.4: the models are what they are said to be, and what people likely get wrong is named."""
 
-import json
 import re
 import types
 
@@ -55,9 +54,7 @@ def ordinary(twins: Twins, draw: Draw, size: int) -> list[torch.Tensor]:
 def test_the_right_model_agrees_with_the_module_on_ordinary_inputs_whichever_is_wrong(text, make):
     for seed, wrong in enumerate(NAMES):
         twins = make(Draw(seed, "twins"))
-        results = programs(text).run(
-            json.dumps(twins.question(wrong=wrong, longest="first")), *ordinary(twins, Draw(seed, "x"), 5)
-        )
+        results = programs(text).run(twins.question(wrong=wrong, longest="first"), *ordinary(twins, Draw(seed, "x"), 5))
         right = NAMES[1 - NAMES.index(wrong)]
         assert close(results[right], results["module"], 1e-4)
         assert results[wrong].shape == results["module"].shape
@@ -69,9 +66,7 @@ def test_the_right_model_agrees_with_the_module_on_ordinary_inputs_whichever_is_
 def test_the_wrong_model_agrees_as_well_on_ordinary_inputs(name):
     text, make = next(each for each in MAKERS if each[1].__name__ == name)
     twins = make(Draw(3, "twins"))
-    results = programs(text).run(
-        json.dumps(twins.question(wrong="first", longest="first")), *ordinary(twins, Draw(3, "x"), 5)
-    )
+    results = programs(text).run(twins.question(wrong="first", longest="first"), *ordinary(twins, Draw(3, "x"), 5))
     assert close(results["first"], results["module"], 1e-2)
     with pytest.raises(CheckFailedError, match="Neither model differs"):
         require_shown(results, "first", "first", "Try others.", "")
