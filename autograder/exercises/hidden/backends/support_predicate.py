@@ -29,6 +29,8 @@ from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.misconceptions import Misconception, wrong_values
 
 RULES = ("operator", "result", "dtype", "mixed", "rank", "argument")
+# "mixed" comes first in none: who forgot that rule has lost the points of its own check
+PAIRS = [pair for pair in itertools.combinations(RULES, 2) if pair[0] != "mixed"]
 
 
 def broken(
@@ -88,7 +90,7 @@ def truth(question: Mapping[str, Any]) -> Known:
 
 
 def _break(draw: Draw, target: Target, node: Node, rule: str) -> None:
-    """Break one rule of a node of two inputs, and leave the others as far as that is possible."""
+    """Break one rule of a node of two inputs, in all of its tensors where that is possible."""
     first, second = node["inputs"]
     match rule:
         case "operator":
@@ -96,11 +98,14 @@ def _break(draw: Draw, target: Target, node: Node, rule: str) -> None:
         case "result":
             node["result"] = None
         case "dtype":
-            first["dtype"] = second["dtype"] = draw.choice(OTHERS)
+            dtype = draw.choice(OTHERS)
+            for tensor in (first, second, node["result"] or {}):
+                tensor["dtype"] = dtype
         case "mixed":
             first["dtype"] = draw.choice([dtype for dtype in FLOATS if dtype != second["dtype"]])
         case "rank":
-            second["rank"] = target["rank"] + 1
+            for tensor in (first, second, node["result"] or {}):
+                tensor["rank"] = target["rank"] + 1
         case "argument":
             name = OPTIONS[node["op"]]
             node["arguments"] = {name: draw.choice(VALUES[name][1:])}
@@ -142,8 +147,8 @@ SLIPS: tuple[Any, ...] = (
         "argument before rank",
         7.7,
         (
-            "return 'mixed'",
-            "return 'argument' if any(node['arguments'].get(n, v) != v for n, v in sheet['only'].items()) else 'mixed'",
+            "return 'rank'",
+            "return 'argument' if any(node['arguments'].get(n, v) != v for n, v in sheet['only'].items()) else 'rank'",
         ),
     ),
     (
@@ -170,7 +175,7 @@ HIDDEN = HiddenPart(
             "several rules at once",
             "order",
             0.3,
-            refuses(*(both(*pair) for pair in itertools.combinations(RULES, 2)), times=1),
+            refuses(*(both(*pair) for pair in PAIRS), times=1),
         ),
     ),
     controls=(

@@ -1,7 +1,7 @@
 """Strategy: take all rows of a wave from the frame of the worker that calls, and partition the graph that they show. Surface: questions that the worker holds at a time.
 
 Class: work hidden. Unprotected: grader exemplary gives full marks. Level: 5.
-Must get at most 1.4: rows are asked about again by other names, so that two questions show nothing about each other.
+Must get at most 2.8: rows are asked about again by other names, and what is left are small graphs in which neighbours tell the part.
 """
 
 import sys
@@ -9,10 +9,12 @@ import sys
 ROWS = {}
 
 
-def earliest(name):
-    row = ROWS.get(name, {"inputs": [], "supported": True})
-    steps = (earliest(read["name"]) + (row["supported"] and not read["supported"]) for read in row["inputs"])
-    return max(steps, default=0 if row["supported"] else -1)
+def earliest(name, known):
+    if name not in known:
+        row = ROWS.get(name, {"inputs": [], "supported": True})
+        steps = (earliest(read["name"], known) + (row["supported"] > read["supported"]) for read in row["inputs"])
+        known[name] = max(steps, default=0 if row["supported"] else -1)
+    return known[name]
 
 
 def visit(row):
@@ -24,4 +26,4 @@ def visit(row):
     if row["state"] is None:
         return {"part": -9}
     name = row["inputs"][0]["name"] if row["picks"] else row["name"]
-    return {"part": earliest(name) if row["supported"] else None}
+    return {"part": earliest(name, {}) if row["supported"] else None}
