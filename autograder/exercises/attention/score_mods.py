@@ -46,9 +46,17 @@ class Sizes:
         """Return the shape of the scores."""
         return self.batch, self.heads, self.queries, self.keys
 
-    def indices(self) -> list[Tensor]:
-        """Return the numbers of batch, head, query and key, each along its own dimension."""
-        return [torch.arange(n).view([-1 if d == at else 1 for d in range(4)]) for at, n in enumerate(self.shape)]
+    def indices(self, draw: Draw) -> list[Tensor]:
+        """Return the numbers of batch, head, query and key, each along its own dimension, and not in their order.
+
+        FlexAttention passes single numbers, so a function may not take places for them.
+        """
+        found = []
+        for at, size in enumerate(self.shape):
+            order = draw.sample(range(size), size)
+            numbers = order[::-1] if order == sorted(order) else order
+            found.append(torch.tensor(numbers).view([-1 if d == at else 1 for d in range(4)]))
+        return found
 
 
 Wrong = tuple[Callable[..., Tensor], str]
@@ -82,6 +90,8 @@ MODIFICATIONS = {
              "Keys after the query are favoured. Take the distance as it is in both directions, by abs."),
             (lambda slopes, score, b, h, q, k: score - slopes[0] * (q - k).abs(),
              "All heads have the slope of head 0; look it up by the number of the head."),
+            (lambda slopes, score, b, h, q, k: score - slopes.view(1, -1, 1, 1) * (q - k).abs(),
+             "The slopes were taken in their own order; look each up by the number of the head, slopes[head]."),
             (lambda slopes, score, b, h, q, k: score - (q - k).abs(),
              "The slope is missing; each head has its own."),
             (lambda slopes, score, b, h, q, k: score * slopes[h] - (q - k).abs(),
@@ -109,6 +119,8 @@ MODIFICATIONS = {
             (lambda ids, b, h, q, k: (k <= q), "Documents see each other: compare the numbers of both tokens."),
             (lambda ids, b, h, q, k: (ids[0, q] == ids[0, k]) & (k <= q),
              "Every row has the documents of row 0; look them up by the number of the batch."),
+            (lambda ids, b, h, q, k: (ids[:, None, : q.shape[2], None] == ids[:, None, None, : k.shape[3]]) & (k <= q),
+             "The documents were taken in their own order; look each token's up by its numbers, ids[batch, query]."),
             (lambda ids, b, h, q, k: (ids[b, q] == ids[b, k]) & (k < q),
              "A token does not see itself; then a document's first token sees nothing at all."),
             (lambda ids, b, h, q, k: (ids[b, q] == ids[b, k]) & (k >= q),
@@ -140,7 +152,7 @@ def _require_modified(
     parameter = modification.draws(draw, sizes)
     parameter = parameter.to(dtype) if parameter.is_floating_point() else parameter
     score = [] if modification.masks else [draw.normal(*sizes.shape, dtype=dtype, scale=scale)]
-    inputs = [parameter, *score, *sizes.indices()]
+    inputs = [parameter, *score, *sizes.indices(draw)]
     artifact = answer.capture(inputs, member=name, how="dispatch")
     require_inputs(artifact, len(inputs), f"`{name}`: ")
     if other := outside(artifact, ALLOWED):

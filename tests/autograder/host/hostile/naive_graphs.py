@@ -71,6 +71,15 @@ def blocked(answer):
     return answer()["blocks"]({"mask": "causal", "length": 12, "block": 4}) == {"full": 3, "partial": 3, "empty": 3}
 
 
+def modified(answer):
+    """Compares a score_mod on indices that come in their order."""
+    slopes, score = torch.rand(3), torch.randn(2, 3, 5, 7)
+    indices = [torch.arange(n).view([-1 if d == at else 1 for d in range(4)]) for at, n in enumerate(score.shape)]
+    _, head, query, key = indices
+    right = score - slopes[head] * (query - key).abs()
+    return torch.allclose(answer()["alibi"](slopes, score, *indices), right)
+
+
 def streamed(answer):
     """Sends two blocks through the functions, and does not ask who merges them."""
     scores, values = torch.randn(4, 16), torch.randn(16, 3)
