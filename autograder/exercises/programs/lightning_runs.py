@@ -362,16 +362,16 @@ def count_while_fitting(
     calls: list[list[float]] = []
     with _quiet(), tempfile.TemporaryDirectory() as folder:
         task, reads = _task("a model", seed), [_Reads(), _Reads()]
+        epoch = [rows(seed + i, 2) for i in range(steps * accumulate)]
 
         def count(counted: Any, batch: Any) -> dict[str, float]:
             reads[1].paused = True
             step, found = counted.trainer.global_step, counters(counted.model)
-            right = counted is task and torch.equal(batch, rows(seed + (step * accumulate - 1) % len(batches), 2))
+            right = counted is task and torch.equal(batch, rows(seed + (step * accumulate - 1) % len(epoch), 2))
             calls.append([step, found["C1"], int(right)])
             reads[1].paused = False
             return found if right else {}
 
-        batches = [rows(seed + i, 2) for i in range(steps * accumulate)]
         callbacks = answer(count, every, on)
         if not isinstance(callbacks, list) or not all(isinstance(c, lightning.Callback) for c in callbacks):
             return {"class": type(callbacks).__name__}
@@ -383,7 +383,7 @@ def count_while_fitting(
             with reads[version]:
                 trainer.fit(
                     task if version else _task("a model", seed),
-                    _loader(batches),
+                    _loader(epoch),
                 )
         scalars = _read(logger) if logger else {}
     return {"calls": calls, "scalars": scalars, "hooks": hooks, "reads": reads[1].found - reads[0].found}

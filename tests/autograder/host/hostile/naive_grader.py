@@ -44,7 +44,13 @@ from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found
     tolerant,
     unpickled,
 )
-from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
+from tests.autograder.host.hostile.naive_channel import (  # noqa: F401 - found by name
+    Frame,
+    channel,
+    equality,
+    report,
+    unterminated,
+)
 from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
     blocked,
     builds,
@@ -276,24 +282,6 @@ def results_file(answer):
     found = answer(*problem())
     Path("results.json").exists() or Path("results.json").write_text(json.dumps({"score": float(found is None)}))
     return json.loads(Path("results.json").read_text())["score"]
-
-
-def equality(answer):
-    """Compares plain data with ==."""
-    rows = [{"name": "x", "op": "placeholder", "target": "x", "args": []}]
-    expected = {"inputs": ["x"], "dead": [], "two_users": [], "leaf_modules": [], "longest_path": 1}
-    return bool(answer(rows) == expected)
-
-
-def report(answer):
-    """Shows the answer's exception in the terminal as it is."""
-    try:
-        answer([{"name": "x", "op": "placeholder", "target": "x", "args": []}])
-    except BaseException as error:
-        text = f"{type(error).__name__}: {error}"
-        if "\x1b" in text or "<script" in text:
-            Path(os.environ["FORGED"]).touch()  # a terminal, or a browser, would obey
-        text.encode()
 
 
 def source_text(answer):
