@@ -21,11 +21,18 @@ class Counted:
     """One training with the callbacks of an answer, as the worker reports it."""
 
     def __init__(
-        self, answer: AnalysisAnswer, draw: Draw, *, on: bool = True, accumulate: int = 1, logs: bool = True
+        self,
+        answer: AnalysisAnswer,
+        draw: Draw,
+        *,
+        on: bool = True,
+        accumulate: int = 1,
+        epochs: int = 1,
+        logs: bool = True,
     ) -> None:
         self.every = draw.integer(2, 4)
-        steps = self.every * 3 + draw.integer(1, self.every - 1)
-        run = {"seed": draw.integer(0, LARGEST_SEED), "steps": steps, "accumulate": accumulate}
+        steps = self.every * (3 if epochs == 1 else 1) + draw.integer(1, self.every - 1)
+        run = {"seed": draw.integer(0, LARGEST_SEED), "steps": steps, "accumulate": accumulate, "epochs": epochs}
         report = entries(
             answer.employ(lightning_runs, "count_while_fitting", every=self.every, on=on, logs=logs, **run)
         )
@@ -34,7 +41,7 @@ class Counted:
                 f"counter_callbacks returned a {str(report['class'])[:40]}; return a list of lightning.Callback, which "
                 "is empty when off."
             )
-        self.due = [self.every, 2 * self.every, 3 * self.every]
+        self.due = list(range(self.every, steps * epochs + 1, self.every))
         self.right = lightning_runs.counters_of_the_loop(**run)
         self.evidence = [numbers(each, 3) for each in _list(report, "calls")]
         self.calls, self.hooks = [step for step, _, _ in self.evidence], _list(report, "hooks")

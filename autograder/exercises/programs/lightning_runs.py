@@ -306,13 +306,14 @@ def counters(part: nn.Module) -> dict[str, float]:
     return {f"C{number}": float((weights * torch.cos(number * places)).sum() * 1000) for number in range(1, 6)}
 
 
-def counters_of_the_loop(seed: int, steps: int, accumulate: int) -> list[dict[str, float]]:
+def counters_of_the_loop(seed: int, steps: int, accumulate: int, epochs: int) -> list[dict[str, float]]:
     """Return the counters before and after each step of a plain loop, which trains as `count_while_fitting` does."""
+    count = steps * accumulate
     part = parts_of("a model", seed)["model"]
     found = [counters(part)]
     optimizer = torch.optim.SGD(part.parameters(), lr=RATE)
-    for number in range(steps * accumulate):
-        batch = rows(seed + number, 2)
+    for number in range(count * epochs):
+        batch = rows(seed + number % count, 2)
         (F.mse_loss(part(batch), batch) / accumulate).backward()
         if not (number + 1) % accumulate:
             optimizer.step()
@@ -333,8 +334,12 @@ class _Reads(TorchFunctionMode):
         self.found, self.paused = 0, False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.found += getattr(func, "__name__", "") in READS and not self.paused
-        return func(*args, **(kwargs or {}))
+        options = kwargs or {}
+        name = getattr(func, "__name__", "")
+        places = [each for each in (*args[1:], *options.values()) if isinstance(each, str | torch.device)]
+        reads = name in READS or (name == "to" and "cpu" in map(str, places))
+        self.found += reads and not self.paused
+        return func(*args, **options)
 
 
 def _hooks(callbacks: Sequence[Any]) -> list[str]:
@@ -346,20 +351,24 @@ def _hooks(callbacks: Sequence[Any]) -> list[str]:
 
 
 def count_while_fitting(
-    answer: Callable[..., Any], seed: int, every: int, on: bool, steps: int, accumulate: int, logs: bool
+    answer: Callable[..., Any], seed: int, every: int, on: bool, steps: int, accumulate: int, epochs: int, logs: bool
 ) -> Any:
-    """Train with the answer's callbacks, and report the calls of the counting function, scalars, hooks and reads."""
+    """Train with the answer's callbacks, and report the calls of the counting function, scalars, hooks and reads.
+
+    An epoch has so many `steps`, and each the same batches.
+    """
     import lightning
     from lightning.pytorch.loggers import TensorBoardLogger
 
     calls: list[list[float]] = []
     with _quiet(), tempfile.TemporaryDirectory() as folder:
         task, reads = _task("a model", seed), [_Reads(), _Reads()]
+        epoch = [rows(seed + i, 2) for i in range(steps * accumulate)]
 
         def count(counted: Any, batch: Any) -> dict[str, float]:
             reads[1].paused = True
             step, found = counted.trainer.global_step, counters(counted.model)
-            right = counted is task and torch.equal(batch, rows(seed + step * accumulate - 1, 2))
+            right = counted is task and torch.equal(batch, rows(seed + (step * accumulate - 1) % len(epoch), 2))
             calls.append([step, found["C1"], int(right)])
             reads[1].paused = False
             return found if right else {}
@@ -370,11 +379,12 @@ def count_while_fitting(
         hooks = _hooks(callbacks)
         for version, used in enumerate(([], callbacks)):
             logger = TensorBoardLogger(folder, version=version) if logs else False
-            trainer = _trainer(logger=logger, callbacks=list(used), accumulate_grad_batches=accumulate)
+            lengths = {"accumulate_grad_batches": accumulate, "max_epochs": epochs}
+            trainer = _trainer(logger=logger, callbacks=list(used), **lengths)
             with reads[version]:
                 trainer.fit(
                     task if version else _task("a model", seed),
-                    _loader([rows(seed + i, 2) for i in range(steps * accumulate)]),
+                    _loader(epoch),
                 )
         scalars = _read(logger) if logger else {}
     return {"calls": calls, "scalars": scalars, "hooks": hooks, "reads": reads[1].found - reads[0].found}

@@ -74,6 +74,18 @@ def test_a_witness_tells_replays_from_eager_calls_on_static_tensors_too():
         required(on_static_tensors)
     with pytest.raises(CheckFailedError, match="did not write the captured results"):
         required(on_static_tensors, reads=[[7] * 9] * 4)  # as somebody reports who replaced the witness
+    with pytest.raises(CheckFailedError, match="reads 3 tensors in memory that no call before it read"):
+        required(names["replayed"], reads=[[7] * 9 + [3 * each, 3 * each + 1, 3 * each + 2] for each in range(4)])
+
+
+@pytest.mark.parametrize("read", ["x.tolist()", "x.numpy()", "x.sum().item()", "f'{x[0]:.1f}'"])
+def test_a_witness_counts_reads_that_pytorch_dispatches_and_those_it_does_not(read):
+    x = torch.ones(2)
+    with replayed_runs.Witness() as witness:
+        x * 2
+        eval(read, {"x": x})
+    assert witness.host_reads >= 1
+    assert len(witness.reads) >= 1
 
 
 def on_static_tensors(function):

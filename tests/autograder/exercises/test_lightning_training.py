@@ -102,8 +102,9 @@ def test_logging_in_a_compiled_step_breaks_the_graph_or_fails():
 
 
 def test_a_callback_that_is_off_may_stand_in_the_list_if_it_has_no_hook():
+    run = {"seed": 3, "steps": 4, "accumulate": 1, "epochs": 1}
     report = lightning_runs.count_while_fitting(
-        lambda count, every, on: [lightning.Callback()], seed=3, every=2, on=False, steps=4, accumulate=1, logs=True
+        lambda count, every, on: [lightning.Callback()], every=2, on=False, logs=True, **run
     )
     assert (report["calls"], report["hooks"], report["reads"]) == ([], [], 0)
 
@@ -114,18 +115,18 @@ def test_the_plain_loop_is_no_port():
     assert (record.points, "expected a LightningModule" in str(record)) == (0, True)
 
 
-@pytest.mark.parametrize("accumulate", [1, 3])
-def test_the_counters_of_the_plain_loop_are_those_that_lightning_trains(accumulate):
+@pytest.mark.parametrize(("accumulate", "epochs"), [(1, 1), (3, 2)])
+def test_the_counters_of_the_plain_loop_are_those_that_lightning_trains(accumulate, epochs):
     found = []
 
     class Keeps(lightning.Callback):
         def on_train_batch_end(self, trainer, task, outputs, batch, batch_idx):
             found.append((trainer.global_step, lightning_runs.counters(task.model)["C1"]))
 
-    run = {"seed": 5, "steps": 4, "accumulate": accumulate}
+    run = {"seed": 5, "steps": 4, "accumulate": accumulate, "epochs": epochs}
     lightning_runs.count_while_fitting(lambda *_: [Keeps()], every=2, on=True, logs=False, **run)
     expected = [each["C1"] for each in lightning_runs.counters_of_the_loop(**run)]
-    assert len(found) == 4 * accumulate
+    assert len(found) == 4 * accumulate * epochs
     assert all(abs(value - expected[step]) < 1e-3 for step, value in found)
     assert min(abs(a - b) for a, b in pairwise(expected)) > 0.05
 
@@ -150,3 +151,22 @@ def test_a_graph_counts_only_where_dynamo_made_it():
     torch._dynamo.reset()
     result = torch.compile(lambda x: x + 1, backend=backend)(torch.ones(2))
     assert (counts["graphs"], result.tolist()) == (1, [4.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    ("read", "count"),
+    [("f'{x:.2f}'", 1), ("x.to('cpu')", 1), ("x.tolist()", 1), ("x.to(torch.float64)", 0), ("x + 1", 0)],
+)
+def test_numbers_that_leave_a_tensor_are_counted_in_each_way(read, count):
+    x = torch.ones(())
+    with lightning_runs._Reads() as reads:
+        eval(read, {"x": x, "torch": torch})
+    assert reads.found == count
+
+
+def test_calls_that_dynamo_did_not_capture_are_told_from_those_it_did():
+    lightning_runs._forget()
+    compiled = torch.compile(lambda x: x.sin() + 1, backend="eager")
+    compiled(torch.ones(2))
+    assert not lightning_runs._foreign({"calls": 2})
+    assert lightning_runs._foreign({"calls": 3}) == {"given": 3, "captured": 2}

@@ -8,9 +8,9 @@ from autograder.host.kinds.analysis import AnalysisAnswer
 
 
 def _accumulates(answer: AnalysisAnswer, draw: Draw) -> None:
-    why = "Several batches make one step of the optimiser: count once for it."
-    counted = Counted(answer, draw, accumulate=draw.integer(2, 3))
-    require_due(counted, "With accumulate_grad_batches", why)
+    why = "Several batches make one step of the optimiser: count once for it. Batch numbers begin anew in each epoch."
+    counted = Counted(answer, draw, accumulate=draw.integer(2, 3), epochs=2)
+    require_due(counted, "In two epochs with accumulate_grad_batches", why)
 
 
 def _without_logger(answer: AnalysisAnswer, draw: Draw) -> None:
@@ -76,6 +76,15 @@ HIDDEN = HiddenPart(
             (END, "return [Counters()]"),
         ),
         ANSWERS.edited("counts batches", 8.7, (STEP, "step = batch_idx + 1\n")),
+        ANSWERS.edited(
+            "batches of an epoch",
+            8.7,
+            (STEP, STEP + "            each = every * trainer.accumulate_grad_batches\n"),
+            (LIMIT, "if (batch_idx + 1) % each or trainer.logger is None:"),
+        ),
+        ANSWERS.edited(
+            "moves the loss", 8.6, (STEP, STEP + "            self.loss = outputs['loss'].detach().to('cpu')\n")
+        ),
         ANSWERS.edited("every batch of a step", 8.7, ("step == self.seen or ", "")),
         ANSWERS.edited("after each step", 6.7, ("step % every or ", "")),
         ANSWERS.edited(

@@ -8,6 +8,7 @@ import os
 import re
 import socket
 import struct
+from pathlib import Path
 
 HEADER = struct.Struct("<4sB3xQQ")
 NONCE = 0x0123456789ABCDEF
@@ -74,3 +75,21 @@ def exactly(host, count):
             raise EOFError
         view = view[got:]
     return bytes(data)
+
+
+def equality(answer):
+    """Compares plain data with ==."""
+    rows = [{"name": "x", "op": "placeholder", "target": "x", "args": []}]
+    expected = {"inputs": ["x"], "dead": [], "two_users": [], "leaf_modules": [], "longest_path": 1}
+    return bool(answer(rows) == expected)
+
+
+def report(answer):
+    """Shows the answer's exception in the terminal as it is."""
+    try:
+        answer([{"name": "x", "op": "placeholder", "target": "x", "args": []}])
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}"
+        if "\x1b" in text or "<script" in text:
+            Path(os.environ["FORGED"]).touch()  # a terminal, or a browser, would obey
+        text.encode()
