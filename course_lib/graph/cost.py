@@ -39,8 +39,15 @@ def _native_dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torc
     return x.mul(mask).mul_(1 / (1 - p) if p < 1 else 0.0), mask
 
 
+def _native_dropout_backward(grad: torch.Tensor, mask: torch.Tensor, scale: float) -> torch.Tensor:
+    return grad * mask * scale
+
+
 # Operators that launch several kernels on a CPU, as PyTorch writes them there; each of these counts.
-SEVERAL: Mapping[Any, Callable[..., Any]] = {torch.ops.aten.native_dropout.default: _native_dropout}
+SEVERAL: Mapping[Any, Callable[..., Any]] = {
+    torch.ops.aten.native_dropout.default: _native_dropout,
+    torch.ops.aten.native_dropout_backward.default: _native_dropout_backward,
+}
 
 
 @dataclass(frozen=True)
