@@ -40,7 +40,7 @@ def _native_dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torc
 
 
 def _native_dropout_backward(grad: torch.Tensor, mask: torch.Tensor, scale: float) -> torch.Tensor:
-    return grad * (mask.to(grad.dtype) * scale)
+    return grad * mask * scale
 
 
 # Operators that launch several kernels on a CPU, as PyTorch writes them there; each of these counts.
