@@ -68,12 +68,20 @@ def _breaks_since(before: Mapping[str, int]) -> tuple[str, ...]:
 
 def _refuse_closed_results(returned: object) -> None:
     """Raise an error for an object whose tensors would stay lazy, since PyTorch cannot take it apart."""
-    for leaf in tree_leaves(returned):
-        parts = [*getattr(leaf, "__dict__", {}).values(), *(leaf.values() if isinstance(leaf, Mapping) else ())]
-        if not isinstance(leaf, torch.Tensor) and any(isinstance(part, torch.Tensor) for part in tree_leaves(parts)):
+    waiting, seen = tree_leaves(returned), set()
+    while waiting and len(seen) < MOST_OBJECTS:
+        leaf = waiting.pop()
+        if isinstance(leaf, torch.Tensor) or id(leaf) in seen:
+            continue
+        seen.add(id(leaf))
+        held = [*getattr(leaf, "__dict__", {}).values(), *(leaf.values() if isinstance(leaf, Mapping) else ())]
+        parts = tree_leaves(held)
+        if any(isinstance(part, torch.Tensor) for part in parts):
             raise RuntimeError(f"Found {type(leaf)} in output")
+        waiting += parts
 
 
+MOST_OBJECTS = 1000  # that are searched for tensors in one result
 LISTS = ("split", "chunk", "unbind", "split_with_sizes", "hsplit", "vsplit", "dsplit", "__iter__")
 
 

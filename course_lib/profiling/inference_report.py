@@ -203,6 +203,8 @@ def inference_report(
     the samples of each batch size. Not yet run on CUDA. Raises `ProfilingError` for inputs without a batch.
     """
     given = batch_size_of(inputs)
+    if isinstance(batch_sizes, int):
+        raise ProfilingError(f"inference_report got batch_sizes={batch_sizes}; it expects several: ({batch_sizes},).")
     modules = list(model.modules()) if isinstance(model, torch.nn.Module) else []
     weights = list(model.parameters()) if isinstance(model, torch.nn.Module) else []
     options: dict[str, Any] = {"max_samples": max_samples, "warmup_s": warmup_s, "budget_s": budget_s}

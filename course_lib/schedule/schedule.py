@@ -158,9 +158,11 @@ class Schedule:
             1 found, 0 left alone
               <lambda> at the model: add, gelu
 
-        The function's parameters match any value. A function and the torch.nn module that computes the same are equal,
-        and so are both orders of a sum; `call_module(regex, x)` stands for a module by name. Matches that may not be
-        replaced, for instance because an intermediate value has other users, are in `rejected`, with the reason.
+        The function's parameters match any value, numbers and flags too: `F.dropout(x, p, training)` matches each
+        dropout, `F.dropout(x, 0.1)` one that always drops. A function and the torch.nn module that computes the same
+        are equal, and so are both orders of a sum; `call_module(regex, x)` stands for a module by name. Matches that
+        may not be replaced, for instance because a value in between has other users, are in `rejected`, with the
+        reason.
         """
         if not callable(pattern) or isinstance(pattern, nn.Module):
             raise ScheduleError(

@@ -1,5 +1,7 @@
 """An image loses the large files that no notebook opens, and nothing else."""
 
+import ctypes
+import subprocess
 import sysconfig
 from pathlib import Path
 
@@ -21,6 +23,22 @@ def test_the_rest_of_a_slimmed_package_stays(tmp_path, capsys):
     assert "removed triton/backends/nvidia/lib/cupti/*.a: 0 MB\n" in printed
 
 
-@pytest.mark.parametrize("pattern", [p for p in slim_packages.UNUSED if not p.startswith("torch/")])  # builds differ
+def test_a_library_loses_what_a_debugger_reads_and_still_works(tmp_path, capsys):
+    library = tmp_path / "triton" / "_C" / "libtriton.so"
+    library.parent.mkdir(parents=True)
+    source = tmp_path / "answer.cpp"
+    source.write_text('extern "C" int answer() { return 42; }\n', encoding="utf-8")
+    subprocess.run(["g++", "-g", "-shared", "-fPIC", "-o", library, source], check=True)
+    before = library.stat().st_size
+    slim_packages.strip_libraries(tmp_path)
+    assert library.stat().st_size < before
+    assert ctypes.CDLL(str(library)).answer() == 42
+    assert capsys.readouterr().out.startswith("stripped triton/_C/*.so: ")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [p for p in (*slim_packages.UNUSED, *slim_packages.DEBUGGABLE) if not p.startswith("torch/")],  # builds differ
+)
 def test_what_is_removed_is_there_in_the_pinned_packages(pattern):
     assert list(Path(sysconfig.get_path("purelib")).glob(pattern)), "correct the list in scripts/slim_packages.py"

@@ -54,6 +54,12 @@ class LayerNormToBatchNorm(FusionPass):
 
     def __init__(self, *, calibration: Sequence[Sequence[object]] = ()) -> None:
         super().__init__()
+        for each in [calibration] if isinstance(calibration, torch.Tensor) else calibration:
+            if isinstance(each, torch.Tensor):
+                raise FusionError(
+                    "LayerNormToBatchNorm got a Tensor in calibration; it expects a tuple of the program's inputs for "
+                    "each batch. Batches x and y are given as [(x,), (y,)]."
+                )
         self._calibration = calibration
         self._made: list[str] = []
 

@@ -290,10 +290,12 @@ def test_lazy_capture_names_the_operators_that_it_did_not_record():
 
 
 class Held:
-    def __init__(self, value: torch.Tensor) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
 
 def test_lazy_capture_refuses_an_object_whose_tensors_would_stay_lazy():
-    with pytest.raises(CaptureError, match="an object of a class that PyTorch cannot take apart"):
-        capture(lambda x: Held(x + 1), (torch.randn(2, 3),), mode="lazy")
+    for program in (lambda x: Held(x + 1), lambda x: (x, [Held({"deep": Held(x + 1)})])):
+        with pytest.raises(CaptureError, match="an object of a class that PyTorch cannot take apart"):
+            capture(program, (torch.randn(2, 3),), mode="lazy")
+    assert capture(lambda x: (x + 1, Held("no tensor")), (torch.ones(1),), mode="lazy").run(torch.ones(1))[0] == 2

@@ -134,6 +134,8 @@ def test_a_model_that_cannot_be_called_is_refused():
 
 
 def test_a_batch_size_below_one_is_refused():
+    with pytest.raises(ProfilingError, match=r"got batch_sizes=4; it expects several: \(4,\)"):
+        inference_report(FeedForward(CONFIG), [torch.zeros(2, 16)], batch_sizes=4)
     with pytest.raises(ProfilingError, match="batch size of 0"):
         inference_report(FeedForward(CONFIG), [torch.zeros(2, 16)], batch_sizes=(0,))
 

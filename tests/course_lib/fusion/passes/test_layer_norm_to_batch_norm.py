@@ -189,6 +189,9 @@ def test_it_runs_only_when_it_is_named_and_allowed() -> None:
 
 def test_calibration_inputs_that_do_not_fit_are_refused_in_one_sentence() -> None:
     program = Block().eval()
+    for calibration in ([X], X):
+        with pytest.raises(FusionError, match=r"got a Tensor in calibration; .* given as \[\(x,\), \(y,\)\]"):
+            LayerNormToBatchNorm(calibration=calibration)
     with pytest.raises(FusionError, match="the calibration inputs"):
         fuse(program, (X,), (LayerNormToBatchNorm(calibration=[(normal(2, 5),)]),), level="lossy")
     assert all(type(norm) is nn.LayerNorm for norm in program.norms)
