@@ -68,7 +68,7 @@ def _breaks_since(before: Mapping[str, int]) -> tuple[str, ...]:
 
 def _refuse_closed_results(returned: object) -> None:
     """Raise an error for an object whose tensors would stay lazy, since PyTorch cannot take it apart."""
-    waiting, seen = tree_leaves(returned), set()
+    waiting, seen = tree_leaves(returned), set[int]()
     while waiting and len(seen) < MOST_OBJECTS:
         leaf = waiting.pop()
         if isinstance(leaf, torch.Tensor) or id(leaf) in seen:

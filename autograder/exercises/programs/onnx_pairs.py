@@ -96,7 +96,7 @@ def given(question: Mapping[str, Any]) -> tuple[Any, ...]:
     return module_of(question), limits, model(question["first"]), model(question["second"])
 
 
-def run(question: Mapping[str, Any], *inputs: Tensor) -> dict[str, Any]:
+def run(question: Mapping[str, Any], *inputs: Tensor) -> Mapping[str, Any]:
     """Return what the module and both models give for these inputs, or a text if one of them does not run."""
     import onnxruntime
 
