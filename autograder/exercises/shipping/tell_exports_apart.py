@@ -55,7 +55,7 @@ class Twins:
         gives = f"{self.result}[{_listed(self.sizes)}] y"
         return f"{HEAD}({_listed(takes)}) => ({gives}) <{_listed(constants)}> {{ {body} }}"
 
-    def question(self, *, wrong: str, longest: str) -> dict[str, Any]:
+    def question(self, *, wrong: str, longest: str) -> Mapping[str, Any]:
         """Return the question in which the model called `wrong` is the wrong one; `longest` has more nodes.
 
         The number of nodes says nothing: both models end with nodes that only pass the result on.
