@@ -112,7 +112,7 @@ def found(
 ) -> list[Group]:
     """Return every group in the order of the search; the options reproduce common mistakes."""
     result: list[Group] = []
-    options: dict[str, Any] = {"blocks": blocks, "graphs": graphs, "constants": constants, "kinds": kinds}
+    options: Mapping[str, Any] = {"blocks": blocks, "graphs": graphs, "constants": constants, "kinds": kinds}
     for node in nodes:
         if node.kind in GROUPS:
             inside = [n.kind for n in node.inside if constants or n.kind != "prim::Constant"]
