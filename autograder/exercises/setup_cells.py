@@ -166,13 +166,14 @@ from torch.fx.passes.infra.pass_manager import PassManager, pass_result_wrapper
 from torch.fx.passes.operator_support import OperatorSupport
 from torch.fx.passes.utils.fuser_utils import fuse_by_partitions
 from torch.nn import functional as F
-from course_lib.backends import Backend, Prices, Support, argument_is, dtypes, lower, rank_at_most
+from course_lib.backends import Backend, CompileCache, Prices, Support, argument_is, dtypes, lower, rank_at_most
 from course_lib.backends.life import draw_life
 from course_lib.backends.sweeps import settle
 from course_lib.backends.toy import ToyTarget
 from course_lib.backends.toy.registers import allocate
 from course_lib.capture import capture
 from course_lib.graph import draw
+from course_lib.graph.diff import diff, draw_diff
 from course_lib.machine import Access, Instruction, Machine, Register, assemble
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.predictions import predict, predictions, reveal

@@ -122,7 +122,7 @@ def test_a_viewer_that_is_not_installed_is_named(program, package, call, monkeyp
 
 
 def test_a_program_that_was_not_exported_and_a_file_that_cannot_be_written_are_refused(program, tmp_path):
-    for view in (lambda given: open_in_netron(given, tmp_path), model_explorer_layers):
+    for view in (lambda given: open_in_netron(given, tmp_path), open_in_model_explorer):
         with pytest.raises(GraphError, match=r"got a BlockEnd; it expects what torch.export.export"):
             view(BlockEnd())
     for folder, name in ((tmp_path / "missing", "a"), (tmp_path, "a/b"), (tmp_path, "")):
