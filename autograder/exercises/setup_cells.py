@@ -262,7 +262,7 @@ from torch.nn import functional as F
 from course_lib.fusion import fuse
 from course_lib.graph import cost, draw
 from course_lib.graph.diff import diff, draw_diff
-from course_lib.graph.viewers import model_explorer_layers, open_in_netron
+from course_lib.graph.viewers import open_in_model_explorer, open_in_netron
 from course_lib.kernels import bias_gelu
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.predictions import predict, predictions, reveal

@@ -49,10 +49,10 @@ def _program(name: str, executable: ToyExecutable) -> list[Box]:
     shown = lines if len(lines) <= LINES else [*lines[:LINES], f"… and {len(lines) - LINES} lines more"]
     counts = executable.program.counts
     told = (
-        f"{counts.launches} launches, {format_bytes(counts.bytes_moved)} moved\n"
-        f"{counts.registers} registers, {counts.spills} spills"
+        f"launches {counts.launches}, {format_bytes(counts.bytes_moved)} moved\n"
+        f"registers {counts.registers}, spills {counts.spills}"
     )
-    code = Box(f"{name} program", "\n".join(line.strip() for line in shown), *CODE, (name,))
+    code = Box(f"{name} program", "\n".join(line.strip() for line in shown), *CODE, (name,), lines="left")
     return [code, Box(f"{name} counts", told, *COUNTS, (code.name,))]
 
 

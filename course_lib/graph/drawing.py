@@ -4,6 +4,7 @@ import base64
 import html
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 
@@ -55,6 +56,7 @@ class Box:
     border: str
     operands: tuple[str, ...]  # names of the boxes from which arrows come
     line: str = "solid"  # of border and arrows, one of Graphviz's styles
+    lines: Literal["centred", "left"] = "centred"  # of the label
 
 
 def draw(gm: torch.fx.GraphModule) -> Drawing:
@@ -94,8 +96,12 @@ def render(boxes: Iterable[Box], alt: str) -> str:
     )
     for box in boxes:
         label = graphviz.escape(box.label)
+        if box.lines == "left":  # "\\l" ends a line that stands at the left
+            label = "".join(f"{line}\\l" for line in label.splitlines())
         style = f"rounded,filled,{box.line}"
-        picture.node(box.name, label, fillcolor=box.fill, color=box.border, style=style, tooltip=label)
+        picture.node(
+            box.name, label, fillcolor=box.fill, color=box.border, style=style, tooltip=graphviz.escape(box.label)
+        )
         for operand in box.operands:
             picture.edge(operand, box.name, style=box.line)
     try:

@@ -43,7 +43,7 @@ class AccessMap:
         rows, columns = self.shape
         if rows * columns > MAX_CELLS:
             return ""
-        width, height = LEFT + columns * CELL + 4, TOP + rows * CELL + 4
+        width, height = max(LEFT + columns * CELL + 4, 7 * len(self._title())), TOP + rows * CELL + 4
         cells = (self._cell(row, column) for row in range(rows) for column in range(columns))
         label = html.escape(str(self), quote=True)
         return (
@@ -69,9 +69,12 @@ class AccessMap:
             start += count
         return ", ".join(parts)
 
+    def _title(self) -> str:
+        return f"{self.tensor}: {self.action}, by program"
+
     def _axes(self) -> str:
         rows, columns = self.shape
-        title = f'<text x="2" y="12" font-weight="bold">{html.escape(self.tensor)}: {self.action}</text>'
+        title = f'<text x="2" y="12" font-weight="bold">{html.escape(self._title())}</text>'
         across = "".join(
             f'<text x="{LEFT + CELL * (i + 0.5)}" y="{TOP - 4}" text-anchor="middle" fill="#555">{i}</text>'
             for i in range(columns)
@@ -87,12 +90,21 @@ class AccessMap:
         x, y = LEFT + column * CELL, TOP + row * CELL
         colour = COLOURS[programs[0] % len(COLOURS)] if programs else UNTOUCHED
         several = len(programs) > 1
-        shown = "" if not programs else f"{programs[0]}×{len(programs)}" if several else str(programs[0])
         return (
             f'<rect x="{x}" y="{y}" width="{CELL}" height="{CELL}" fill="{colour}" stroke="#777" '
             f'stroke-width="{2 if several else 0.6}"/><text x="{x + CELL / 2}" y="{y + CELL * 0.65}" '
-            f'text-anchor="middle">{shown}</text>'
+            f'text-anchor="middle">{_programs(programs)}</text>'
         )
+
+
+def _programs(programs: Sequence[int]) -> str:
+    """Return the programs of one element in a few letters: "3", "3×2" if one came twice, "0–5" or "0…9" if several."""
+    if not programs:
+        return ""
+    first, last, number = min(programs), max(programs), len(set(programs))
+    if number == 1:
+        return f"{first}×{len(programs)}" if len(programs) > 1 else str(first)
+    return f"{first}{'–' if number == last - first + 1 else '…'}{last}"
 
 
 def _span(one: str, several: str, numbers: Sequence[int]) -> str:

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 LARGEST = 64  # rows or columns; more squares cannot be told apart
-SIDE, MARGIN = 320, 34  # pixels of the longer side, and of the strip for the names of the axes
+SIDE, MARGIN = 320, 46  # pixels of the longer side, and of the strip for names and numbers of the axes
+LETTER = 7  # pixels that a digit needs
 DARK = (31, 90, 153)  # the colour of the largest number; the smallest is white
 KINDS = ("empty", "partial", "full")
 
 
 def heat_map(name: str, values: torch.Tensor, *, rows: str = "query", columns: str = "key") -> Plot:
-    """Draw a matrix as squares, white for its smallest number and dark for its largest.
+    """Draw a matrix as squares, white for its smallest number and dark for its largest; large squares hold the number.
 
         >>> print(heat_map("identity", torch.eye(3)))
         identity: 3 query by 3 key, from 0 to 1; query 0 is largest at key 0, 1 at 1, 2 at 2
@@ -37,19 +38,29 @@ def heat_map(name: str, values: torch.Tensor, *, rows: str = "query", columns: s
         )
     numbers = values.detach().double()
     low, high = float(numbers.min()), float(numbers.max())
-    shades = ((numbers - low) / ((high - low) or 1.0)).tolist()
+    shades = (numbers - low) / ((high - low) or 1.0)
+    cells = list(map(list, map(zip, numbers.tolist(), shades.tolist())))
     places = [f"{row} at {column}" for row, column in enumerate(numbers.argmax(1).tolist())]
     first = places[0].replace("0 at ", f"0 is largest at {columns} ", 1)
     text = (
         f"{name}: {values.shape[0]} {rows} by {values.shape[1]} {columns}, from {low:.3g} to {high:.3g}; {rows} "
         f"{', '.join([first, *places[1:]])}"
     )
-    return _squares(text, rows, columns, shades, lambda x, y, side, shade: _square(x, y, side, _colour(shade)))
+    return _squares(text, rows, columns, f"white {low:.3g}, dark {high:.3g}", cells, _numbered)
 
 
 def _colour(shade: float) -> str:
     red, green, blue = (round(255 - shade * (255 - part)) for part in DARK)
     return f"rgb({red},{green},{blue})"
+
+
+def _numbered(x: float, y: float, side: float, cell: tuple[float, float]) -> str:
+    value, shade = cell
+    told = f"{value:g}" if value == int(value) else f"{value:.2f}"
+    if side < len(told) * LETTER:
+        return _square(x, y, side, _colour(shade))
+    place = f'x="{x + side / 2:g}" y="{y + side / 2 + 4:g}" fill="{"white" if shade > 0.6 else "black"}"'
+    return f'{_square(x, y, side, _colour(shade))}<text {place} text-anchor="middle" font-size="11">{told}</text>'
 
 
 def _square(x: float, y: float, side: float, colour: str) -> str:
@@ -67,7 +78,7 @@ def block_map(name: str, mask: "BlockMask") -> Plot:
     text = f"{name}: {len(kinds)} by {len(kinds[0])} blocks, {told}; " + "; ".join(
         f"queries {number}: {_told(row)}" for number, row in enumerate(kinds)
     )
-    return _squares(text, "block of queries", "block of keys", kinds, _block)
+    return _squares(text, "block of queries", "block of keys", "dark full, half partial, white empty", kinds, _block)
 
 
 def _told(row: Sequence[str]) -> str:
@@ -98,11 +109,12 @@ def _squares(
     text: str,
     rows: str,
     columns: str,
+    legend: str,
     values: Sequence[Sequence[Value]],
     drawn: Callable[[float, float, float, Value], str],
 ) -> Plot:
     side = SIDE / max(len(values), len(values[0]))
-    height, width = side * len(values) + MARGIN, side * len(values[0]) + MARGIN
+    height, width = side * len(values) + MARGIN + 2, max(side * len(values[0]), 7 * len(columns + legend)) + MARGIN + 2
     cells = "".join(
         drawn(MARGIN + side * column, MARGIN + side * row, side, value)
         for row, line in enumerate(values)
@@ -113,8 +125,18 @@ def _squares(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
         f'viewBox="0 0 {width:g} {height:g}" '
         f'role="img" font-family="sans-serif" font-size="12"><title>{html.escape(text)}</title>'
-        f'<rect width="100%" height="100%" fill="white"/><text x="{MARGIN}" y="22">{html.escape(columns)} →</text>'
-        f'<text transform="translate(22 {middle:g}) rotate(-90)" text-anchor="middle">← {html.escape(rows)}</text>'
-        f"{cells}</svg>",
+        f'<rect width="100%" height="100%" fill="white"/><text x="{MARGIN}" y="16">{html.escape(columns)} →</text>'
+        f'<text x="{width - 2:g}" y="16" text-anchor="end" fill="#444">{legend}</text>'
+        f'<text transform="translate(16 {middle:g}) rotate(-90)" text-anchor="middle">← {html.escape(rows)}</text>'
+        f"{_axes(side, len(values), len(values[0]))}{cells}</svg>",
         text,
     )
+
+
+def _axes(side: float, rows: int, columns: int) -> str:
+    """Return a number for each row and column; none where they would touch."""
+    if side < 2 * LETTER + 2:
+        return ""
+    across = (f'<text x="{MARGIN + side * (n + 0.5):g}" y="{MARGIN - 5}">{n}</text>' for n in range(columns))
+    down = (f'<text x="{MARGIN - 11}" y="{MARGIN + side * (n + 0.5) + 4:g}">{n}</text>' for n in range(rows))
+    return f'<g text-anchor="middle" font-size="11" fill="#444">{"".join([*across, *down])}</g>'

@@ -54,11 +54,13 @@ def picture(figure: "Figure", text: str) -> Plot:
     return Plot(drawn.getvalue(), text)
 
 
-def plot_lines(x_name: str, xs: Sequence[float], lines: Mapping[str, Sequence[float]]) -> Plot:
+def plot_lines(
+    x_name: str, xs: Sequence[float], lines: Mapping[str, Sequence[float]], *, to_scale: bool = False
+) -> Plot:
     """Draw each line over the same x values in a plot of its own, side by side, with a number at every point.
 
-    The y axis begins at 0, so that lengths may be compared. The x values are spaced evenly, in the order given. Raises
-    `ProfilingError` for lines of another length than the x values.
+    The y axis begins at 0, so that lengths may be compared. The x values are spaced evenly, in the order given; with
+    `to_scale`, by their differences. Raises `ProfilingError` for lines of another length than the x values.
     """
     for name, ys in lines.items():
         if len(ys) != len(xs) or not xs:
@@ -69,8 +71,9 @@ def plot_lines(x_name: str, xs: Sequence[float], lines: Mapping[str, Sequence[fl
         f"{name}: {', '.join(f'{x:g} → {_number(y)}' for x, y in zip(xs, ys, strict=True))}"
         for name, ys in lines.items()
     )
+    places = [(x - min(xs)) / ((max(xs) - min(xs)) or 1) for x in xs] if to_scale else _evenly(len(xs))
     panels = [
-        f'<g transform="translate({place * (WIDTH + GAP)} 0)">{_panel(x_name, name, xs, ys)}</g>'
+        f'<g transform="translate({place * (WIDTH + GAP)} 0)">{_panel(x_name, name, xs, places, ys)}</g>'
         for place, (name, ys) in enumerate(lines.items())
     ]
     width = len(lines) * (WIDTH + GAP) - GAP
@@ -82,11 +85,17 @@ def plot_lines(x_name: str, xs: Sequence[float], lines: Mapping[str, Sequence[fl
     )
 
 
-def _panel(x_name: str, name: str, xs: Sequence[float], ys: Sequence[float]) -> str:
+def _evenly(number: int) -> list[float]:
+    return [place / max(number - 1, 1) for place in range(number)]
+
+
+def _panel(x_name: str, name: str, xs: Sequence[float], places: Sequence[float], ys: Sequence[float]) -> str:
     floor, right = HEIGHT - BOTTOM, WIDTH - 20
-    step = (right - LEFT - 60) / max(len(xs) - 1, 1)
     top = max(*ys, 0.0) or 1.0
-    points = [(LEFT + 30 + place * step, floor - y / top * (floor - TOP - 20)) for place, y in enumerate(ys)]
+    points = [
+        (LEFT + 30 + place * (right - LEFT - 60), floor - y / top * (floor - TOP - 20))
+        for place, y in zip(places, ys, strict=True)
+    ]
     marks = "".join(
         f'<circle cx="{px:.1f}" cy="{py:.1f}" r="3.5" fill="{COLOUR}"/>'
         f'<text x="{px:.1f}" y="{py - 9:.1f}" text-anchor="middle" {HALO}>{_number(y)}</text>'

@@ -1,5 +1,7 @@
 """The drawing of a program's life shows graph, parts, instructions and counts, and the rest that PyTorch runs."""
 
+import re
+
 import torch
 from torch import fx
 
@@ -24,10 +26,13 @@ def test_each_part_has_its_instructions_and_counts():
     assert len(lowered.parts) == 2
     for part in lowered.parts:
         counts = part.compiled.program.counts
-        assert f"{part.name} counts: {counts.launches} launches" in drawing.text
-        assert f"{counts.registers} registers, {counts.spills} spills" in drawing.text
+        assert f"{part.name} counts: launches {counts.launches}, " in drawing.text
+        assert f"registers {counts.registers}, spills {counts.spills}" in drawing.text
     assert "eager: eager PyTorch · cumsum" in drawing.text
     assert "kernel over [64, 64]" in drawing.text
+    left = re.findall(r'text-anchor="start"[^>]*>([^<]*)<', drawing.svg)
+    assert "kernel over [64, 64]" in left
+    assert not any("launches" in line for line in left)
     assert drawing.alt in drawing.svg
 
 

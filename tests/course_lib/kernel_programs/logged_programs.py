@@ -246,6 +246,7 @@ def test_a_map_says_in_words_what_it_shows() -> None:
     assert str(drawn) in drawn._repr_svg_()
     assert str(drawn) in drawn._repr_html_()
     assert drawn._repr_svg_().count("<rect") == 1 + 6
+    assert ">x: load, by program<" in drawn._repr_svg_()
 
 
 def test_a_log_ends_with_its_block_and_takes_no_other_inside() -> None:

@@ -34,3 +34,10 @@ def test_a_triton_that_compiles_is_refused_with_what_to_do(monkeypatch: pytest.M
 def test_a_map_of_many_cells_is_text() -> None:
     drawn = AccessMap("x", "load", (1, 5000), ((0,),) * 5000)
     assert drawn._repr_html_() == "<p>x, loaded: row 0: elements 0 to 4999 by program 0.</p>"
+
+
+@pytest.mark.parametrize(
+    ("programs", "shown"), [((), ""), ((3,), "3"), ((3, 3), "3×2"), ((0, 1, 2), "0–2"), ((4, 9, 2), "2…9")]
+)
+def test_a_cell_names_the_programs_that_touched_its_element(programs: tuple[int, ...], shown: str) -> None:
+    assert f'text-anchor="middle">{shown}</text>' in AccessMap("x", "load", (1, 1), (programs,))._repr_svg_()

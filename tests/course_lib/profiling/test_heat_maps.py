@@ -25,6 +25,21 @@ def test_a_heat_map_is_white_at_its_smallest_number_and_dark_at_its_largest():
     assert plot.text in plot.svg
 
 
+def test_a_square_holds_its_number_where_there_is_room_and_the_shades_are_explained():
+    few = heat_map("few", torch.tensor([[0.0, 7.0], [0.125, 2.0]])).svg
+    assert re.findall('fill="([a-z]+)" text-anchor="middle" font-size="11">([^<]+)<', few) == [
+        ("black", "0"),
+        ("white", "7"),
+        ("black", "0.12"),
+        ("black", "2"),
+    ]
+    assert ">white 0, dark 7<" in few
+    many = heat_map("many", torch.arange(1600.0).view(40, 40) + 0.5).svg
+    assert 'font-size="11"' not in many  # neither in squares nor along them
+    assert re.findall(r'y="41">([0-9])<', few) == ["0", "1"]
+    assert ">white 0.5, dark 1.6e+03<" in many
+
+
 def test_a_matrix_of_equal_numbers_is_white():
     assert set(fills(heat_map("ones", torch.ones(2, 3)).svg)) == {"rgb(255,255,255)"}
 
@@ -47,6 +62,7 @@ def test_blocks_of_a_mask_are_full_partial_or_empty():
     plot = block_map("causal", mask)
     assert "3 full, 3 partial, 3 empty; queries 0: 0 partial; queries 1: 0 full 1 partial" in str(plot)
     assert plot.svg.count("<path") == 3
+    assert ">dark full, half partial, white empty<" in plot.svg
 
 
 def test_a_block_that_the_end_cuts_off_is_partial():

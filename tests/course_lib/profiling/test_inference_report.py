@@ -1,6 +1,8 @@
 """The report on inference, for our models, for Hugging Face's and for a plain function."""
 
+import itertools
 import json
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -146,6 +148,13 @@ def test_a_plot_bears_its_numbers_and_escapes_its_names():
 
     assert {"n < 3", "a & b", "0", "1,234"} <= set(texts)
     assert plot.text == "a & b: 1 → 0, 2 → 1,234"
+
+
+@pytest.mark.parametrize(("to_scale", "gaps"), [(False, [110.0, 110.0]), (True, [55.0, 165.0])])
+def test_x_values_are_spaced_evenly_or_to_scale(to_scale, gaps):
+    plot = plot_lines("x", [100, 200, 500], {"y": [1, 2, 3]}, to_scale=to_scale)
+    places = [float(place) for place in re.findall(r'<circle cx="([0-9.]+)"', plot.svg)]
+    assert [after - before for before, after in itertools.pairwise(places)] == gaps
 
 
 def test_a_picture_of_a_figure_says_in_words_what_it_shows_and_is_drawn_once():
