@@ -1,7 +1,7 @@
 """Strategy: replace each dropout by native_dropout, which PyTorch dispatches once. Surface: counters of what is dispatched, where one operator launches three kernels on a CPU.
 
 Class: graph gaming. Unprotected: grader counted_on_zeros gives full marks. Level: 5.
-Must get at most 8: an operator that is several kernels on a CPU is counted as these; the mask of one byte an element is less to save.
+Must get at most 9: an operator that is several kernels on a CPU is counted as these; the mask of one byte an element is less to save.
 """
 
 import operator
