@@ -19,8 +19,8 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from course_lib.fusion.calls import swapped_dimensions
-from course_lib.fusion.contractions import contraction_of
 from course_lib.fusion.effects import is_pure, memory_of
+from course_lib.fusion.expressions.contractions import contraction_of
 from course_lib.fusion.operands import TensorFacts, tensor_facts
 from course_lib.fusion.passes.dead_code import DeadCode
 from course_lib.fusion.storage import Writers, mutating_nodes
