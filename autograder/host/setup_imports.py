@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from autograder.host.source_text import tree_of
+
 NEVER_THERE = ("autograder",)
 _WORD = re.compile(r"\w+")
 
@@ -37,7 +39,7 @@ def imports(setup: str) -> list[Import]:
     ['from torch import fx', 'from torch import nn']
     """
     found: list[Import] = []
-    for statement in ast.parse(setup).body:
+    for statement in tree_of(setup).body:
         if isinstance(statement, ast.Import):
             for alias in statement.names:
                 bound = alias.asname or alias.name.partition(".")[0]

@@ -4,14 +4,22 @@ Python's parser refuses what nests too deep for itself. What it accepts can stil
 `1 + 1 + 1` or `a.b.c` nest without brackets, and then every recursive function fails on the tree: `ast.unparse`,
 `repr`, `copy.deepcopy`. So a text has a limit of characters and its tree a limit of levels, counted without recursion.
 A number in base 16 has no such limit as Python sets for base 10, and fails where it is printed.
+
+CPython 3.11 before 3.11.8 counts the levels of the tree that it builds in one place for all threads. Where two build
+trees at once, one of them ends with `SystemError` (CPython's issue 106905). So one thread at a time parses here.
 """
 
 import ast
+import contextlib
+import threading
 
 MAX_CHARACTERS = 200_000
 MAX_LEVELS = 100  # each takes about four calls in `ast.unparse`, and Python allows a thousand
 
 MAX_BITS = 1_024  # of an integer
+TRIES = 3  # of CPython's parser, which other code in another thread may disturb
+
+_PARSER = threading.Lock()
 
 
 class UnreadableSourceError(Exception):
@@ -30,7 +38,7 @@ def parsed(text: str, *, most: int = MAX_CHARACTERS) -> ast.Module:
     if len(text) > most:
         raise UnreadableSourceError(f"the text has {len(text):,} characters; at most {most:,} are read")
     try:
-        tree = ast.parse(text)
+        tree = tree_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise UnreadableSourceError("the text is no Python, or nests too deep to be parsed") from None
     level: list[ast.AST] = [tree]
@@ -41,6 +49,15 @@ def parsed(text: str, *, most: int = MAX_CHARACTERS) -> ast.Module:
         if not level:
             return tree
     raise UnreadableSourceError(f"the text nests deeper than {MAX_LEVELS} levels")
+
+
+def tree_of(text: str) -> ast.Module:
+    """Return what `ast.parse` returns, for one thread after the other; for a text of the course, or behind a limit."""
+    with _PARSER:
+        for _ in range(TRIES - 1):
+            with contextlib.suppress(SystemError):
+                return ast.parse(text)
+        return ast.parse(text)
 
 
 def _constant(node: ast.AST) -> object:
