@@ -2,7 +2,7 @@
 
 A function that answers what a check asks stands in the exercise's hidden part, and the visible part reaches it by
 `kept`. Where the hidden part is installed, the function is called, so checks ask fresh questions. Students get a table
-of results instead, for the questions that a few hundred seeds draw: `practice_seed` returns one of these seeds.
+of results instead, for the questions that a few dozen seeds draw: `practice_seed` returns one of these seeds.
 """
 
 import functools
@@ -56,12 +56,12 @@ class Kept:
         key = _key(self._name, args, options)
         if hidden_folder() is None:
             return _shipped_results(self._exercise, key)
-        function = getattr(importlib.import_module(module_name(self._exercise, hidden=True)), self._name)
-        text = json.dumps(function(*args, **options))
         recorded = _RECORDED.get()
-        if recorded is not None:
-            recorded[key] = json.loads(text)
-        return json.loads(text)
+        results: Results = {} if recorded is None else recorded
+        if key not in results:
+            function = getattr(importlib.import_module(module_name(self._exercise, hidden=True)), self._name)
+            results[key] = json.loads(json.dumps(function(*args, **options)))
+        return json.loads(json.dumps(results[key]))
 
     def later(self, *args: Any, **options: Any) -> Callable[[], Any]:
         """Return a function for the result, for what takes time and is seldom asked; a recording asks it at once."""

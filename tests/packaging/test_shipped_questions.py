@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from autograder.exercises import find, questions
+from autograder.exercises.hidden.capstone import baseline
 from autograder.exercises.quality.in_process import own_answer, points_of
-from autograder.exercises.quality.question_tables import exercises_with_tables, table_of
+from autograder.exercises.quality.question_tables import exercises_with_tables, remembering, table_of, write_tables
 from scripts import image_check, student_tree
 from tests.architecture.source_tree import ROOT
 from tests.autograder.exercises.judged import reference
@@ -73,6 +74,37 @@ def test_practice_draws_a_seed_that_has_answers(students_place):
 
     assert {questions.practice_seed("08_read_joint") for _ in range(60)} == set(SEEDS)
     assert questions.practice_seed("05_bias_silu_pass") not in SEEDS  # it asks nothing that a table could hold
+
+
+def test_tables_of_several_processes_are_those_of_one(tmp_path, capfd):
+    chosen = ("02_read_a_trace", "08_read_joint", "13_choose_attention")
+
+    size = write_tables(tmp_path, chosen, seeds=2)
+
+    texts = {each: (tmp_path / f"{each}.json").read_text("utf-8") for each in chosen}
+    assert texts == {each: table_of(each, range(2)) for each in chosen}
+    assert size == sum(map(len, texts.values()))
+    said = [line.partition(":")[0] for line in capfd.readouterr().out.splitlines()]
+    assert sorted(said) == list(chosen)
+
+
+def test_a_table_counts_each_layer_once(monkeypatch):
+    asked, known = [], baseline.known
+    monkeypatch.setattr(baseline, "known", lambda layer: asked.append(layer) or known(layer))
+
+    table = json.loads(table_of("17_baseline", (3,)))
+
+    assert len(asked) == len(table["results"]) == 2  # two checks ask about both layers
+
+
+def test_equal_questions_are_asked_once_and_others_each_time():
+    asked = []
+    function = remembering(lambda *question: asked.append(question) or len(asked))
+    program = object()
+
+    found = [function(*question) for question in ([[1, 2]], [[1, 2]], [[1, "2"]], [program], [program], [], [])]
+
+    assert found == [1, 1, 2, 3, 4, 5, 6]
 
 
 def test_a_table_keeps_every_type():

@@ -76,6 +76,7 @@ def require_counter(found: Mapping[str, Any], name: str, right: float, says: str
 
 
 def _counts(names: tuple[str, ...], answer: ValueAnswer, draw: Draw) -> None:
+    draw = draw.shared("layers")  # shared, because compiling a layer takes time
     both = [question(draw), question(draw, alike=True)]
     records = [(asked, counters_of(answer, asked), known(asked)) for asked in both]
 
@@ -100,7 +101,7 @@ def counts_graphs(answer: ValueAnswer, draw: Draw) -> None:
 
 def says_where(answer: ValueAnswer, draw: Draw) -> None:
     """Check that the record has a complete environment, in a form that a reader understands."""
-    record = answer.ask(question(draw), "environment")
+    record = answer.ask(question(draw.shared("layers")), "environment")
     found: Any = record.get("environment") if isinstance(record, dict) else None
     if not isinstance(found, dict):
         raise CheckFailedError(

@@ -50,10 +50,16 @@ class OwnAnswer:
 
 def own_answer(exercise_id: str, text: str) -> OwnAnswer:
     """Return the answer with this source text, which must be ours."""
+    return OwnAnswer(own_function(exercise_id, text))
+
+
+def own_function(exercise_id: str, text: str) -> Callable[..., Any]:
+    """Return the function that an exercise asks for, from a source text, which must be ours."""
     exercise = find(exercise_id)
     names: dict[str, Any] = {"__name__": "answer"}
     exec(compile(f"{exercise.setup}\n{text}", f"<{exercise_id}>", "exec", dont_inherit=True), names)
-    return OwnAnswer(names[exercise.entry_point])
+    function: Callable[..., Any] = names[exercise.entry_point]
+    return function
 
 
 def points_of(exercise_id: str, answer: OwnAnswer, *, seed: int, hidden: bool = True) -> dict[str, float]:
