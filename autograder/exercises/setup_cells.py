@@ -260,14 +260,15 @@ from torch._dynamo.exc import UserError
 from torch.export import Dim, ExportedProgram, export
 from torch.nn import functional as F
 from course_lib.fusion import fuse
-from course_lib.graph import cost, draw
+from course_lib.graph import cost, draw, saved_for_backward
 from course_lib.graph.diff import diff, draw_diff
 from course_lib.graph.viewers import open_in_model_explorer, open_in_netron
 from course_lib.kernels import bias_gelu
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.predictions import predict, predictions, reveal
 from course_lib.profiling.plots import plot_lines
-from course_lib.show import Table, format_bytes
+from course_lib.show import Table, format_bytes, format_us
+from course_lib.timing import time_callable
 """,
     "launch_overhead": """\
 import warnings

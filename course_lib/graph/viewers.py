@@ -51,7 +51,8 @@ class ViewerPage:
     def _repr_html_(self) -> str:
         address, name = html.escape(self.url, quote=True), html.escape(self.name)
         link = f'<a href="{address}" target="_blank" rel="noopener">Open {name} in {self.viewer}</a>'
-        return f"<p>{link}</p><pre>{html.escape(self.text)}</pre>"
+        style = "white-space: pre; overflow-x: auto"  # JupyterLab would fold long lines
+        return f'<p>{link}</p><pre style="{style}">{html.escape(self.text)}</pre>'
 
 
 def open_in_netron(program: ExportedProgram, folder: Path | str, *, name: str = "program") -> ViewerPage:
