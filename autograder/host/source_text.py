@@ -6,7 +6,7 @@ Python's parser refuses what nests too deep for itself. What it accepts can stil
 A number in base 16 has no such limit as Python sets for base 10, and fails where it is printed.
 
 CPython 3.11 before 3.11.8 counts the levels of the tree that it builds in one place for all threads. Where two build
-trees at once, one of them ends with `SystemError` (CPython's issue 106905). So one thread at a time parses here.
+trees at once, one of them ends with `SystemError` (CPython, gh-106905). So one thread at a time parses here.
 """
 
 import ast
