@@ -8,6 +8,7 @@ after their end.
 
 import contextlib
 import dataclasses
+import functools
 import heapq
 import itertools
 import os
@@ -16,10 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import torch
 from torch.autograd.profiler_util import EventList, FunctionEvent
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from autograder.host.clock import contest as contests
 from autograder.host.records import ExerciseStatus
 from autograder.host.session import AnswerFailedError
 from autograder.protocol.requests.loads import LoadGraph
@@ -27,7 +30,7 @@ from autograder.protocol.requests.timed_rounds import RunRound
 from autograder.worker import shared_memory
 from autograder.worker.clean_worker import load_graph
 from autograder.worker.rounds import Rounds
-from course_lib.timing.environment import Environment, environment, parse_gpu
+from course_lib.timing.environment import Environment, environment, lasting_problems, parse_gpu
 
 CPU, CUDA = torch.autograd.DeviceType.CPU, torch.autograd.DeviceType.CUDA
 IDLE_MHZ, FULL_MHZ = 345.0, 1980.0
@@ -92,7 +95,7 @@ class SimulatedGpu:
         """Let the time pass, and finish all work that ends by then, in this order."""
         while self._queue and self._queue[0][0] <= time_us:
             self.now_us, _, work = heapq.heappop(self._queue)
-            with _disable_current_modes():
+            with _disable_current_modes(), torch._C._AutoDispatchBelowAutograd():  # a kernel knows no graph of autograd
                 work()
         self.now_us = max(self.now_us, time_us)
 
@@ -238,6 +241,17 @@ class SimulatedSession:
             reply = self._handlers[type(request)](request, ())
         self.gpu.advance(MESSAGE_US)
         return reply
+
+
+def put_in_place(gpu: SimulatedGpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let contests start their workers on the simulated GPU, and ask it for its faults."""
+
+    def session(sandbox: Any, load: Any, tensors: Sequence[Any] = (), **how: Any) -> SimulatedSession:
+        return SimulatedSession(gpu, load, tensors)
+
+    monkeypatch.setattr(contests, "Session", session)
+    told = {"read": gpu.read, "now_s": gpu.now_s}
+    monkeypatch.setattr(contests, "lasting_problems", functools.partial(lasting_problems, **told))
 
 
 def lying_events(gpu: SimulatedGpu, context: Context, factor: float) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.clock.speed_check import Timed, time_answer
+from autograder.host.clock.step_bonus import Bonus, time_step
 from autograder.host.compute_lock import compute_lock
 from autograder.host.draw import Draw
 from autograder.host.exercise import AnswerRefusedError, Check, CheckFailedError, Exercise
@@ -82,6 +83,7 @@ class _Grading:
     raised: list[AnswerFailedError] = field(default_factory=list)
     changing: list[CheckRecord] = field(default_factory=list)  # where a program computes something else
     timed: Timed = field(default_factory=Timed)
+    bonus: Bonus = field(default_factory=Bonus)
 
     def run(self, check: Check, answer: Any) -> None:
         """Run one check, or record why it was not run."""
@@ -110,10 +112,12 @@ class _Grading:
     def time(self, answer: Any, load: LoadAnswer, *, sandbox: Sandbox, shown: bool) -> None:
         """Measure the speed; only an answer that earned points in a check counts as right."""
         right = self.ended is None and any(c.points for c in self.checks)
+        all_right = self.ended is None and all(c.points for c in self.checks)
         try:
             self.timed = time_answer(
                 self.exercise, answer, load, sandbox=sandbox, seed=self.seed, shown=shown, right=right
             )
+            self.bonus = time_step(self.exercise, answer, sandbox=sandbox, seed=self.seed, right=all_right)
         except AnswerFailedError as error:
             self._all_failed(error)
 
@@ -148,7 +152,8 @@ class _Grading:
             message=message,
             checks=checks,
             counted=dict(counted),
-            speed=self.timed.record,
+            speed=self.timed.record or self.bonus.speed,
+            bonus=self.bonus.record,
         )
 
     def _fail(self, check: Check, error: AnswerFailedError) -> None:

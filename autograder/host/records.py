@@ -114,6 +114,21 @@ class SpeedRecord:
 
 
 @dataclass(frozen=True)
+class BonusRecord:
+    """A bonus for measured speed. It stands beside the points: no maximum and no mark contains it."""
+
+    points: float
+    max_points: float
+    assessed: bool
+    reason: str  # one or two sentences for the student
+    first_step_s: float = 0.0  # until the first step was finished, building and compiling included; 0 if none was
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.points <= (self.max_points if self.assessed else 0):
+            raise ValueError(f"a bonus of {self.points}, assessed: {self.assessed}, outside 0..{self.max_points}")
+
+
+@dataclass(frozen=True)
 class ExerciseRecord:
     """One exercise of one submission.
 
@@ -131,12 +146,15 @@ class ExerciseRecord:
     counted: Mapping[str, float] = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
     speed: SpeedRecord | None = None  # None if not measured
+    bonus: BonusRecord | None = None  # None if the exercise has none
     cap: str = ""  # why `points` may be less than the sum of the checks, for the student; empty if nothing limits them
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", ExerciseStatus(self.status))
         if isinstance(self.speed, Mapping):
             object.__setattr__(self, "speed", SpeedRecord(**self.speed))
+        if isinstance(self.bonus, Mapping):
+            object.__setattr__(self, "bonus", BonusRecord(**self.bonus))
         checks = tuple(c if isinstance(c, CheckRecord) else CheckRecord(**c) for c in self.checks)
         object.__setattr__(self, "checks", checks)
         if not 0 <= self.points <= self.max_points + 1e-9:

@@ -4,7 +4,6 @@ A student may have chosen the size of a graph or a file, and Inductor or TensorB
 this process does the work, and not the host.
 """
 
-import contextlib
 import importlib
 import math
 import tempfile
@@ -37,6 +36,7 @@ from autograder.protocol.requests.loads import (
 )
 from autograder.worker.observed_writes import observed_writes
 from autograder.worker.rounds import Rounds
+from autograder.worker.step_of_graph import TrainingStep, replayed
 from autograder.worker.tensors import call_on_tensors, filled, to_torch
 
 OPERATORS = "torch.ops.course_lib."
@@ -72,7 +72,7 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
     def call(request: CallGraph, tensors: Tensors) -> Result[GraphCalled]:
         if request.restored:
             restore()
-        with _replayed(request.draws):
+        with replayed(request.draws):
             parameters = [graph_module.get_parameter(path) for path in request.by]
             result = call_on_tensors(graph_module, request.call, tensors, parameters)
         if not request.count:
@@ -93,7 +93,8 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
         return Result(Writes(observed_writes(graph_module, args)))
 
     counts: Handlers = {CountGraph: count, CountStep: count_step}
-    return {CallGraph: call, **counts, ObserveWrites: observe, **Rounds(graph_module).handlers()}
+    rounds = Rounds(TrainingStep(graph_module, request.by) if request.by else graph_module)
+    return {CallGraph: call, **counts, ObserveWrites: observe, **rounds.handlers()}
 
 
 def _cost(graph_module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Cost:
@@ -125,10 +126,7 @@ def _step_cost(
     """Count three runs, each with the tensors as they were sent: what one run writes must not change the next."""
     from course_lib.graph import cost, saved_for_backward
 
-    parameters = [each for each in graph_module.parameters() if each.requires_grad]
-
-    def step(*given: torch.Tensor) -> object:
-        return torch.autograd.grad(graph_module(*given).square().mean(), parameters, allow_unused=True)
+    step = TrainingStep(graph_module, [path for path, each in graph_module.named_parameters() if each.requires_grad])
 
     def counted(count: Callable[..., Any], program: Callable[..., object]) -> Any:
         restore()
@@ -138,14 +136,6 @@ def _step_cost(
     whole, forward = counted(cost, step), counted(cost, graph_module)
     saved = counted(saved_for_backward, graph_module).total_bytes
     return StepCost(forward.launches, whole.launches, whole.bytes_moved, saved)
-
-
-def _replayed(seed: int | None) -> contextlib.AbstractContextManager[object]:
-    if seed is None:
-        return contextlib.nullcontext()
-    from course_lib.kernels.replayed_draws import ReplayedDraws
-
-    return ReplayedDraws(seed)
 
 
 def load_lowering(request: LoadLowering, tensors: Tensors) -> Handlers:

@@ -20,6 +20,7 @@ from autograder.protocol import Done, Handlers, Result, Tensors
 from autograder.protocol.device_memory import SharedBlock
 from autograder.protocol.requests.timed_rounds import Block, FetchOutputs, HoldInputs, LendOutputs, Place, RunRound
 from autograder.worker import shared_memory
+from autograder.worker.step_of_graph import replayed
 from autograder.worker.tensors import NotATensorError, to_torch
 
 # mallopt(3): -4 is M_MMAP_MAX, -1 M_TRIM_THRESHOLD, -2 M_TOP_PAD
@@ -96,7 +97,8 @@ class Rounds:
             for problem, outs in zip(problems, self.outputs, strict=True):
                 self.function(*problem, *outs)
         else:
-            self.results = [self.function(*problem) for problem in problems]
+            call = self.function if request.draws is None else self._masked(request.draws)
+            self.results = [call(*problem) for problem in problems]
         if request.deliver:
             self._deliver()
         self._wait()
@@ -107,6 +109,13 @@ class Rounds:
         self._deliver()
         self._wait()  # the host reads them in a context of its own, which waits for nothing here
         return Result(Done())
+
+    def _masked(self, draws: int) -> Callable[..., Any]:
+        def call(*problem: torch.Tensor) -> Any:
+            with replayed(draws):
+                return self.function(*problem)
+
+        return call
 
     def _wait(self) -> None:
         if self.on_gpu:

@@ -16,6 +16,7 @@ COLUMNS = (
     *("student", "assignment", "exercise", "status"),
     *("check", "category", "hidden", "check_status", "points", "max_points", "speed", "message"),
     *("ratio", "ratio_low", "ratio_high"),  # of a check for speed whose ratio was measured, with its 95 % interval
+    "bonus",  # of the whole exercise, where it was assessed; no mark contains it
 )
 
 
@@ -39,9 +40,10 @@ def _rows(summary: ClassSummary) -> Iterator[list[object]]:
         for record in student.submissions:
             for e in record.exercises:
                 where = [_cell(student.name), record.assignment, _cell(e.id), str(e.status)]
+                bonus = e.bonus.points if e.bonus is not None and e.bonus.assessed else ""
                 for c in e.checks:
                     about = [_cell(c.name), _cell(c.category), c.hidden, str(c.status), c.points, c.max_points]
-                    yield [*where, *about, c.by or "", _cell(c.message), *_ratio(e, c)]
+                    yield [*where, *about, c.by or "", _cell(c.message), *_ratio(e, c), bonus]
 
 
 def _ratio(exercise: ExerciseRecord, check: CheckRecord) -> list[object]:

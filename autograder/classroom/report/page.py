@@ -193,7 +193,11 @@ def _cell(record: ExerciseRecord | None) -> Html:
     full = " ✓" if record.max_points > 0 and record.points >= record.max_points - 1e-9 else ""
     word = status_word(record)
     below = element("div", word, class_="quiet small") if word else ""
-    return joined(f"{marks(record.points, record.max_points)}{full}", _bar(record.points, record.max_points), below)
+    bonus = ""
+    if record.bonus is not None and record.bonus.points:
+        bonus = element("div", f"bonus {number(record.bonus.points)}", class_="small")
+    marked = f"{marks(record.points, record.max_points)}{full}"
+    return joined(marked, _bar(record.points, record.max_points), bonus, below)
 
 
 def _name(student: str) -> str:

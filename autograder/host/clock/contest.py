@@ -72,8 +72,7 @@ class Contest:
         with self._side(self._candidate) as candidate, self._side(self._baseline) as baseline:
             trial = run_trial(candidate, baseline, self.job(), plan)
             if self.artifact is not None:
-                inputs = [InputForm(s.shape, str(s.dtype).removeprefix("torch.")) for s in self._inputs]
-                trial.answer_cost, trial.baseline_cost = candidate.cost(inputs), baseline.cost(inputs)
+                trial.answer_cost, trial.baseline_cost = self._cost(candidate), self._cost(baseline)
             return trial
 
     def control(self, pairs: int) -> Trial:
@@ -103,12 +102,19 @@ class Contest:
             before[:] = inputs
             return inputs
 
+        job = self._job(draw, program)
+        if self.device == "cpu":
+            return job
+        return dataclasses.replace(job, most_bytes=self.gpu.free_bytes() // SHARE_OF_DEVICE)
+
+    def _job(self, draw: Callable[[], Problem], program: Traced) -> Job:
         def reference(problem: Problem) -> Problem:
             return tuple(t.detach() for t in as_tuple(program.reference(*problem)))
 
-        if self.device == "cpu":
-            return Job(draw, reference)
-        return Job(draw, reference, most_bytes=self.gpu.free_bytes() // SHARE_OF_DEVICE)
+        return Job(draw, reference)
+
+    def _cost(self, side: Side) -> Cost | None:
+        return side.cost([InputForm(s.shape, str(s.dtype).removeprefix("torch.")) for s in self._inputs])
 
     @property
     def _inputs(self) -> Any:
@@ -133,11 +139,14 @@ class Contest:
         return Side(session, self._forms, into=into, is_strict=True, is_clean=False, memory=self._memory)
 
     def _of_graph(self, artifact: Artifact, *, is_baseline: bool = False) -> Side:
-        load = LoadGraph(artifact.graph, tuple(artifact.tensors), training=False)
+        load = self._load(artifact)
         tensors = [shared_inputs.to_raw(t) for t in artifact.tensors.values()]
         session = Session(self.sandbox, load, tensors, wall_s=self.wall_s)
         is_strict = self.student is not None
         return Side(session, self._forms, is_strict=is_strict, is_baseline=is_baseline, memory=self._memory)
+
+    def _load(self, artifact: Artifact) -> LoadGraph:
+        return LoadGraph(artifact.graph, tuple(artifact.tensors), training=False)
 
     def _memory(self, forms: Sequence[torch.Tensor]) -> Memory:
         if self.device == "cpu":

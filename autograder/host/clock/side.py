@@ -60,12 +60,18 @@ class Side:
         request = LendOutputs(len(self.forms), lent.block)
         self.session.send_shared(request, lent.tensors, lent.first_bytes, lent.fds)
 
-    def window(self, problems: Sequence[Problem], *, skip: bool = False, bare: bool = False) -> Window:
-        """Run one round; with `skip` the worker calls nothing, with `bare` it copies no outputs either."""
+    def window(
+        self, problems: Sequence[Problem], *, skip: bool = False, bare: bool = False, draws: int | None = None
+    ) -> Window:
+        """Run one round; with `skip` the worker calls nothing, with `bare` it copies no outputs either.
+
+        With `draws`, dropout masks follow from this seed, which takes other operators: the time means nothing.
+        """
         assert self._memory is not None, "open comes first"
         assert len(problems) == self._count, "a round has as many problems as memory was lent for"
         parcel = self._memory.parcel(problems)
-        request = RunRound(len(problems), into=self.into, skip=skip, deliver=self.is_strict and not bare)
+        deliver = self.is_strict and not bare
+        request = RunRound(len(problems), into=self.into, skip=skip, deliver=deliver, draws=draws)
         if not self.is_strict:
             self._memory.deliver()
             self.session.send_shared(HoldInputs(), parcel.tensors, parcel.first_bytes, parcel.fds)

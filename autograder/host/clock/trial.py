@@ -11,7 +11,8 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import torch
 
@@ -40,11 +41,16 @@ class WrongTimedOutputError(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """The work of both sides: `draw` makes one problem's inputs, `reference` its outputs in the inputs' dtype."""
+    """The work of both sides: `draw` makes one problem's inputs, `reference` its outputs in the inputs' dtype.
+
+    A training step has `draws`, which makes a seed; `reference` takes it too. In the timed rounds dropout is random, so
+    the loss and the gradients are verified in a round that follows, with the masks of the seed.
+    """
 
     draw: Callable[[], Problem]
-    reference: Callable[[Problem], Problem]
+    reference: Callable[..., Problem]
     most_bytes: int = 64 << 20  # for a round's inputs and outputs together
+    draws: Callable[[], int] | None = None
 
 
 @dataclass(frozen=True)
@@ -191,7 +197,7 @@ def _pair(candidate: Side, baseline: Side, job: Job, trial: Trial) -> Pair:
         if random.SystemRandom().random() < 0.5:
             sides.reverse()
         windows = {id(side): side.window(problems) for side in sides}
-        _require_all_right(problems, windows[id(candidate)], job)
+        _verify(problems, windows[id(candidate)], candidate, job)
         for side, window in windows.items():
             times_us[side].append(window.time_us)
     return Pair(
@@ -199,7 +205,17 @@ def _pair(candidate: Side, baseline: Side, job: Job, trial: Trial) -> Pair:
     )
 
 
-def _require_all_right(problems: Sequence[Problem], window: Window, job: Job) -> None:
+def _verify(problems: Sequence[Problem], window: Window, candidate: Side, job: Job) -> None:
+    if job.draws is None:
+        _require_all_right(problems, window, job)
+        return
+    _require_well_behaved(window)
+    seed = job.draws()
+    masked = replace(job, reference=partial(job.reference, draws=seed))
+    _require_all_right(problems, candidate.window(problems, draws=seed), masked)
+
+
+def _require_well_behaved(window: Window) -> None:
     if window.wrote_late:
         raise WrongTimedOutputError(
             "In a timed call the output was still being written after the function had returned; "
@@ -209,6 +225,10 @@ def _require_all_right(problems: Sequence[Problem], window: Window, job: Job) ->
         raise WrongTimedOutputError(
             "In a timed call the function wrote into its inputs; use out-of-place operators (add, not add_)."
         )
+
+
+def _require_all_right(problems: Sequence[Problem], window: Window, job: Job) -> None:
+    _require_well_behaved(window)
     for problem, outputs in zip(problems, window.outputs, strict=True):
         _require_right(problem, outputs, job)
 
@@ -217,11 +237,13 @@ def _require_right(problem: Problem, outputs: Problem, job: Job) -> None:
     """Check timed outputs by the rule of the checks; skip eager PyTorch's own error where outputs are far within it."""
     truths = job.reference(tuple(t.double() if t.is_floating_point() else t for t in problem))
     eagers: Problem | None = None
+    gradients = [float(truth.abs().max()) for truth in truths[1:]] if job.draws is not None else []
     for i, (actual, truth) in enumerate(zip(outputs, truths, strict=True)):
-        if _well_within(actual, truth):
+        magnitude = max(gradients) if i and gradients else 0.0  # one gradient alone may consist of rounding errors
+        if _well_within(actual, truth, magnitude):
             continue
         eagers = eagers or job.reference(problem)
-        found = deviation(actual, truth, eagers[i])
+        found = deviation(actual, truth, eagers[i], magnitude=magnitude)
         if not found.within_bound:
             raise WrongTimedOutputError(
                 f"In a timed call the output is {found}: each timed call has fresh inputs, "
@@ -229,9 +251,9 @@ def _require_right(problem: Problem, outputs: Problem, job: Job) -> None:
             )
 
 
-def _well_within(actual: torch.Tensor, truth: torch.Tensor) -> bool:
+def _well_within(actual: torch.Tensor, truth: torch.Tensor, magnitude: float) -> bool:
     if not actual.is_floating_point() or not actual.numel():
         return False
-    largest = float(truth.abs().max())
+    largest = max(magnitude, float(truth.abs().max()))
     error = float((actual.double() - truth).abs_().max())  # NaN fails the comparison below
     return error <= ROUNDINGS.get(actual.dtype, 4.0) * torch.finfo(actual.dtype).eps * largest < float("inf")

@@ -111,10 +111,10 @@ def counted(answer: GraphAnswer, artifact: Artifact, step: Step) -> Counters:
 def passed(answer: GraphAnswer, step: Step, draw: Draw) -> tuple[Traced, Artifact]:
     """Return the program and the answer's graph of it; raises `CheckFailedError` unless they train alike."""
     source = traced(step.program(), draw)
-    _redraw(source, draw)
+    redraw(source, draw)
     artifact = answer.transform(source)
-    _require_names(artifact, source)
-    _redraw(source, draw)  # so that weights that were copied into the graph give wrong results
+    require_names(artifact, source)
+    redraw(source, draw)  # so that weights that were copied into the graph give wrong results
     fresh = artifact.with_tensors(source.tensors)
     exact = artifact.with_tensors({name: tensor.double() for name, tensor in source.tensors.items()})
     inputs, draws = draw_inputs(source.program.inputs, draw), draw.integer(0, LARGEST_SEED)
@@ -125,7 +125,7 @@ def passed(answer: GraphAnswer, step: Step, draw: Draw) -> tuple[Traced, Artifac
     return source, fresh
 
 
-def _redraw(source: Traced, draw: Draw) -> None:
+def redraw(source: Traced, draw: Draw) -> None:
     """Give parameters fresh values; matrices keep the magnitude of what they multiply, so no softmax saturates."""
     source.redraw(draw)
     with torch.no_grad():
@@ -134,7 +134,8 @@ def _redraw(source: Traced, draw: Draw) -> None:
                 parameter.mul_(parameter.shape[-1] ** -0.5)
 
 
-def _require_names(artifact: Artifact, source: Traced) -> None:
+def require_names(artifact: Artifact, source: Traced) -> None:
+    """Raise `CheckFailedError` unless the graph has exactly the program's parameters and buffers, by name."""
     names = set(source.graph["tensors"])
     if missing := sorted(names - set(artifact.graph["tensors"])) or sorted(set(artifact.graph["tensors"]) - names):
         raise CheckFailedError(

@@ -14,6 +14,8 @@ from autograder.host.report.wording import (
     SPEED_WORDS,
     HiddenCategory,
     all_is_well,
+    bonus_headline,
+    bonus_reason,
     check_marks,
     check_words,
     earned_by,
@@ -144,6 +146,10 @@ def _quantities(record: ExerciseRecord) -> Iterator[Html]:
     if record.measured:
         measured = _list(list(record.measured.items()))
         yield element("div", f"measured: {measured}", style=f"margin-top:8px;{_QUIET}")
+    if record.bonus is not None:
+        headline = joined("bonus: ", element("strong", bonus_headline(record.bonus)))
+        told = element("div", coded(bonus_reason(record.bonus)), style=f"{_QUIET};{_WRAPPED}")
+        yield element("div", headline, told, style="margin-top:10px")
     if record.speed is not None:
         yield _speed(record.speed, folded=all_is_well(record))
 

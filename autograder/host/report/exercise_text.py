@@ -9,6 +9,8 @@ from autograder.host.report.wording import (
     EXERCISE_WORDS,
     SPEED_WORDS,
     HiddenCategory,
+    bonus_headline,
+    bonus_reason,
     check_marks,
     check_words,
     earned_by,
@@ -77,6 +79,9 @@ def _quantities(record: ExerciseRecord) -> Iterator[str]:
         yield f"      minimum {_bar(minimum / longest)}"
     for key, value in (*others, *record.measured.items()):
         yield f"  {quantity(one_line(key), value)}"
+    if record.bonus is not None:
+        yield f"  bonus: {bonus_headline(record.bonus)}"
+        yield _indented(bonus_reason(record.bonus), 6)
     if record.speed is not None:
         yield from _speed(record.speed)
 

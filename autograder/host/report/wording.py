@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from autograder.host.records import (
+    BonusRecord,
     CheckRecord,
     CheckStatus,
     EarnedBy,
@@ -167,6 +168,19 @@ def discrimination_word(value: float | None) -> str:
 def status_word(record: ExerciseRecord) -> str:
     """Return in two or three words why the exercise was not graded; empty if it was."""
     return SHORT_WORDS[record.status]
+
+
+def bonus_headline(bonus: BonusRecord) -> str:
+    """Return what the bonus is, e.g. `6 of 10 for the time of a training step, beside the points`."""
+    if not bonus.assessed:
+        return "for the time of a training step, not assessed here"
+    return f"{number(bonus.points)} of {number(bonus.max_points)} for the time of a training step, beside the points"
+
+
+def bonus_reason(bonus: BonusRecord) -> str:
+    """Return the reason, and how long the first step took to build and run."""
+    first = f" The first step was finished after {bonus.first_step_s:.1f} s." if bonus.first_step_s else ""
+    return f"{bonus.reason}{first}"
 
 
 def speed_headline(speed: SpeedRecord) -> str:

@@ -39,12 +39,14 @@ class LoadAnswer(Request[Done]):
 class LoadGraph(Request[Done]):
     """Rebuild a graph that the host has checked, and serve `CallGraph`, `CountGraph`, `CountStep`, `ObserveWrites`.
 
-    `paths` names the tensors that come with it. If `training` is None, its modules keep their modes.
+    `paths` names the tensors that come with it. If `training` is None, its modules keep their modes. With `by`, timed
+    rounds run a training step: they give a loss of the graph, and its gradients by these parameters.
     """
 
     graph: GraphData
     paths: tuple[TensorName, ...]
     training: bool | None
+    by: tuple[TensorName, ...] = ()
 
 
 @dataclass(frozen=True)

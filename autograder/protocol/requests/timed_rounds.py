@@ -48,6 +48,8 @@ class RunRound(Request[Done]):
     """Call nothing, but deliver outputs, so that the host can measure the cost of an empty round."""
     deliver: bool
     """Copy the results to the host's memory in the round itself; otherwise `FetchOutputs` does so later."""
+    draws: int | None = None
+    """The seed of the dropout masks of each problem, as in `CallGraph`; the time of such a round is not used."""
 
 
 @dataclass(frozen=True)

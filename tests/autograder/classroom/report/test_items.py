@@ -10,6 +10,7 @@ import pytest
 from autograder.classroom.report import checks_csv, class_html, class_json, class_text, summarise, this_environment
 from autograder.classroom.report.items import discriminations, misconceptions
 from autograder.host.records import (
+    BonusRecord,
     CheckRecord,
     CheckStatus,
     EarnedBy,
@@ -17,7 +18,10 @@ from autograder.host.records import (
     ExerciseStatus,
     SpeedRecord,
     SpeedVerdict,
+    SubmissionRecord,
 )
+from autograder.host.report.exercise_html import exercise_html
+from autograder.host.report.exercise_text import exercise_text
 from tests.autograder.classroom.report.sample_class import HOSTILE, sample_class, submission
 
 
@@ -103,6 +107,35 @@ def test_a_check_for_speed_has_its_ratio_in_the_csv_and_other_checks_have_none()
     found = {(row["student"], row["check"]): (row["ratio"], row["ratio_low"], row["ratio_high"]) for row in rows}
     assert found.pop(("a", "fast")) == ("1.5", "1.4", "1.6")
     assert set(found.values()) == {("", "", "")}
+
+
+def test_a_bonus_is_shown_beside_the_points_and_is_part_of_none() -> None:
+    bonus = BonusRecord(6.0, 10.0, True, "1.13 times as fast earns 6, 1.28 earns 10.", 2.5)
+    plain = exercise(right=1.0, fast=0.0)
+    records = [
+        submission("a", replace(plain, bonus=bonus)),
+        submission("b", replace(plain, bonus=BonusRecord(0.0, 10.0, False, "It is measured elsewhere."))),
+        submission("c", plain),
+    ]
+    summary = summarise(records)
+
+    rows = [*csv.DictReader(io.StringIO(checks_csv(summary)))]
+    assert {row["student"]: row["bonus"] for row in rows} == {"a": "6.0", "b": "", "c": ""}
+    assert [(s.points, s.max_points) for s in summary.students] == 3 * [(1.0, 2.0)]
+    assert class_html(summary, title="t", environment=this_environment()).count(">bonus 6</div>") == 1
+    again = SubmissionRecord.from_json(records[0].to_json())
+    assert (again, again.points, again.max_points) == (records[0], 1.0, 2.0)
+    for shown in (exercise_html(records[0].exercises[0]), exercise_text(records[0].exercises[0])):
+        assert "6 of 10 for the time of a training step, beside the points" in shown
+        assert "The first step was finished after 2.5 s." in shown
+    assert "bonus: for the time of a training step, not assessed here" in exercise_text(records[1].exercises[0])
+    assert "bonus" not in exercise_text(plain)
+
+
+@pytest.mark.parametrize(("points", "assessed"), [(11.0, True), (6.0, False), (-1.0, True)])
+def test_a_bonus_above_its_maximum_or_without_assessment_is_refused(points: float, assessed: bool) -> None:
+    with pytest.raises(ValueError, match="bonus"):
+        BonusRecord(points, 10.0, assessed, "")
 
 
 def test_the_data_hold_every_check_and_no_formula() -> None:

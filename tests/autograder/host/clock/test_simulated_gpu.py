@@ -3,14 +3,11 @@
 Where a test has a repair, it also switches the repair off, and shows the wrong result.
 """
 
-import functools
-
 import pytest
 import torch
 from torch.nn import functional as F
 
 from autograder.host.artifacts import Artifact
-from autograder.host.clock import contest as contests
 from autograder.host.clock.contest import Contest, contest, measure, problems
 from autograder.host.clock.trial import Plan, WrongTimedOutputError
 from autograder.host.draw import Draw
@@ -24,10 +21,10 @@ from autograder.worker.tensors import NotATensorError
 from course_lib.kernels import bias_silu
 from course_lib.timing import cuda_clocks
 from course_lib.timing.cuda_clocks import CudaEventClock, CudaWallClock
-from course_lib.timing.environment import lasting_problems, parse_gpu
+from course_lib.timing.environment import parse_gpu
 from course_lib.timing.measurement import open_clock
 from tests import simulated_gpu
-from tests.simulated_gpu import Context, SimulatedGpu, SimulatedSession, lying_events
+from tests.simulated_gpu import Context, SimulatedGpu, SimulatedSession, lying_events, put_in_place
 
 SHAPES = (TensorSpec((64, 32)), TensorSpec((32,)))
 SEPARATE = Program("`F.silu(x + bias)`", lambda: lambda x, bias: F.silu(x + bias), SHAPES, 0)
@@ -42,17 +39,12 @@ def contest_on(gpu: SimulatedGpu, monkeypatch, *, answer=None, dies_after: int =
     `answer` takes the worker's context and returns the function. The answer's worker dies after so many requests.
     """
 
-    def session(sandbox, load, tensors=(), **how):
-        return SimulatedSession(gpu, load, tensors)
-
     def student() -> SimulatedSession:
         made = SimulatedSession(gpu, None, answer=answer)
         made.left = dies_after if dies_after >= 0 else None
         return made
 
-    monkeypatch.setattr(contests, "Session", session)
-    told = {"read": gpu.read, "now_s": gpu.now_s}
-    monkeypatch.setattr(contests, "lasting_problems", functools.partial(lasting_problems, **told))
+    put_in_place(gpu, monkeypatch)
     draw = Draw(3, "simulated")
     if answer is not None:
         return contest(SPEED, draw, None, 60.0, student=student, device="cuda", gpu=gpu)
