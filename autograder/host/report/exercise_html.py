@@ -7,13 +7,15 @@ dark pages. Everything that a colour means is also written as a word.
 
 from collections.abc import Iterator, Sequence
 
-from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord
+from autograder.host.records import BadgeRecord, CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord
 from autograder.host.report.safe_text import Html, coded, element, joined
 from autograder.host.report.wording import (
     EXERCISE_WORDS,
     SPEED_WORDS,
     HiddenCategory,
     all_is_well,
+    badge_details,
+    badge_headline,
     check_marks,
     check_words,
     earned_by,
@@ -146,6 +148,15 @@ def _quantities(record: ExerciseRecord) -> Iterator[Html]:
         yield element("div", f"measured: {measured}", style=f"margin-top:8px;{_QUIET}")
     if record.speed is not None:
         yield _speed(record.speed, folded=all_is_well(record))
+    if record.badge is not None:
+        yield _badge_of(record.badge)
+
+
+def _badge_of(record: BadgeRecord) -> Html:
+    headline = joined("bandwidth badge, no points: ", element("strong", badge_headline(record)))
+    told = (badge_details(record), record.reason)
+    lines = (element("div", coded(words), style=f"{_QUIET};{_WRAPPED}") for words in told if words)
+    return element("div", headline, *lines, style="margin-top:10px")
 
 
 def _speed(speed: SpeedRecord, *, folded: bool) -> Html:

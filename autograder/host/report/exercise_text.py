@@ -9,6 +9,8 @@ from autograder.host.report.wording import (
     EXERCISE_WORDS,
     SPEED_WORDS,
     HiddenCategory,
+    badge_details,
+    badge_headline,
     check_marks,
     check_words,
     earned_by,
@@ -79,6 +81,10 @@ def _quantities(record: ExerciseRecord) -> Iterator[str]:
         yield f"  {quantity(one_line(key), value)}"
     if record.speed is not None:
         yield from _speed(record.speed)
+    if record.badge is not None:
+        yield f"  bandwidth badge, no points: {badge_headline(record.badge)}"
+        for words in filter(None, (badge_details(record.badge), record.badge.reason)):
+            yield _indented(words, 6)
 
 
 _SIGNS = {"same": "1", "passing": "p", "full": "f", "ideal": "i"}

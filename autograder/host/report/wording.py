@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from autograder.host.records import (
+    BadgeRecord,
     CheckRecord,
     CheckStatus,
     EarnedBy,
@@ -167,6 +168,23 @@ def discrimination_word(value: float | None) -> str:
 def status_word(record: ExerciseRecord) -> str:
     """Return in two or three words why the exercise was not graded; empty if it was."""
     return SHORT_WORDS[record.status]
+
+
+def badge_headline(record: BadgeRecord) -> str:
+    """Return the badge and the share, e.g. `silver, at 79 % of the bandwidth of a copy (95 %: 78 to 80 %)`."""
+    if not record.share:
+        return "none" if record.assessed else "not assessed here"
+    word = record.badge or ("none" if record.assessed else "not decided")
+    share, low, high = (f"{100 * each:.0f}" for each in (record.share, record.share_low, record.share_high))
+    return f"{word}, at {share} % of the bandwidth of a copy (95 %: {low} to {high} %)"
+
+
+def badge_details(record: BadgeRecord) -> str:
+    """Return the bytes and the times that the share was computed from, or nothing."""
+    if not record.share:
+        return ""
+    times = f"{format_us(record.answer_us)}, a copy of as many bytes {format_us(record.copy_us)}"
+    return f"One call has to move {format_bytes(record.bytes_moved)} and takes {times}."
 
 
 def speed_headline(speed: SpeedRecord) -> str:
