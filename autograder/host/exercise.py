@@ -119,8 +119,8 @@ class Exercise:
     # "aten::silu" for all operators whose names begin so, "torch._C._jit_trace_graph" for a function of C++
     wall_s: float = 60.0  # limit for all calls of one grading together
     speed: Speed | None = None  # the baseline and ratios for the answer's speed
-    bandwidth: Bandwidth | None = None  # what a badge for kernels is measured on
     hints: Hints = ()  # shown by `autograder.practice.hint`, one more step at each call
+    bandwidth: Bandwidth | None = None  # what a badge for kernels is measured on
     id: str = ""  # of the answer cell; `exercises.registry.find` forms it from lesson and file
 
     def __post_init__(self) -> None:

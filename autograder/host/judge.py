@@ -18,7 +18,7 @@ from autograder.host.compute_lock import compute_lock
 from autograder.host.draw import Draw
 from autograder.host.exercise import AnswerRefusedError, Check, CheckFailedError, Exercise
 from autograder.host.kinds.table import KINDS
-from autograder.host.records import BadgeRecord, CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
+from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, KernelRecord
 from autograder.host.sandbox import Sandbox, SandboxError
 from autograder.host.session import AnswerFailedError, SandboxFailedError, Session
 from autograder.host.setup_imports import absent_names
@@ -81,7 +81,7 @@ class _Grading:
     ended: AnswerFailedError | None = None
     ended_unseen: bool = False  # whether `ended` is from a hidden check
     refused: bool = False  # whether the text of the answer is refused
-    badge: BadgeRecord | None = None
+    badge: KernelRecord | None = None
     seen: AnswerFailedError | None = None  # the first failure in a visible check
     raised: list[AnswerFailedError] = field(default_factory=list)
     changing: list[CheckRecord] = field(default_factory=list)  # where a program computes something else

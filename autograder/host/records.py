@@ -75,7 +75,7 @@ class Badge(StrEnum):
 
 
 @dataclass(frozen=True)
-class BadgeRecord:
+class KernelRecord:
     """The bandwidth of an answer's compiled kernels, measured on a GPU; a badge is no points."""
 
     assessed: bool
@@ -162,16 +162,16 @@ class ExerciseRecord:
     measured: Mapping[str, float] = field(default_factory=dict)
     speed: SpeedRecord | None = None  # None if not measured
     cap: str = ""  # why `points` may be less than the sum of the checks, for the student; empty if nothing limits them
-    badge: BadgeRecord | None = None  # None if the exercise has no badge
+    badge: KernelRecord | None = None  # None if the exercise has no badge
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", ExerciseStatus(self.status))
         if isinstance(self.speed, Mapping):
             object.__setattr__(self, "speed", SpeedRecord(**self.speed))
-        if isinstance(self.badge, Mapping):
-            object.__setattr__(self, "badge", BadgeRecord(**self.badge))
         checks = tuple(c if isinstance(c, CheckRecord) else CheckRecord(**c) for c in self.checks)
         object.__setattr__(self, "checks", checks)
+        if isinstance(self.badge, Mapping):
+            object.__setattr__(self, "badge", KernelRecord(**self.badge))
         if not 0 <= self.points <= self.max_points + 1e-9:
             raise ValueError(f"exercise {self.id!r}: {self.points} points outside 0..{self.max_points}")
 

@@ -16,7 +16,7 @@ from autograder.host.clock.verdict import Assessment, assess, enough
 from autograder.host.draw import Draw
 from autograder.host.exercise import Exercise
 from autograder.host.kinds.triton import TritonAnswer
-from autograder.host.records import Badge, BadgeRecord
+from autograder.host.records import Badge, KernelRecord
 from autograder.host.sandbox import Sandbox
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import ProtocolError
@@ -34,7 +34,7 @@ COLOURS: Mapping[Badge, str] = {badge: f"{share:.0%}".replace("%", " %") for bad
 
 def time_kernels(
     exercise: Exercise, answer: TritonAnswer, *, sandbox: Sandbox, seed: int, right: bool, gpu: Gpu = CUDA
-) -> BadgeRecord | None:
+) -> KernelRecord | None:
     """Compile and time the answer's kernels, and return the badge; None for an exercise without one.
 
     `right` says that every check passed. The answer's text is already checked, and no Python of the student runs.
@@ -42,23 +42,23 @@ def time_kernels(
     if exercise.bandwidth is None:
         return None
     if not sandbox.measures or not sandbox.has_cuda:
-        return BadgeRecord(False, NOT_HERE)
+        return KernelRecord(False, NOT_HERE)
     if not right:
-        return BadgeRecord(False, NOT_RIGHT)
+        return KernelRecord(False, NOT_RIGHT)
     load = answer.timed(exercise.bandwidth)
     draw = Draw(seed, exercise.id, SECRET)
     of = KernelContest(exercise.bandwidth, load, sandbox, exercise.wall_s, draw, gpu)
     try:
         return measured(of)
     except WrongTimedOutputError as error:
-        return BadgeRecord(True, str(error))
+        return KernelRecord(True, str(error))
     except AnswerFailedError as error:
-        return BadgeRecord(True, error.message) if _copy_runs(of) else BadgeRecord(False, NO_COPY)
+        return KernelRecord(True, error.message) if _copy_runs(of) else KernelRecord(False, NO_COPY)
     except (MalformedAnswerError, ProtocolError) as error:
-        return BadgeRecord(True, f"The kernels could not be timed: {error}")
+        return KernelRecord(True, f"The kernels could not be timed: {error}")
 
 
-def measured(of: KernelContest) -> BadgeRecord:
+def measured(of: KernelContest) -> KernelRecord:
     """Measure by the rules of `verdict`, and return the badge."""
     shares = Shares()
     plan = dataclasses.replace(GRADED, enough=enough(shares))
@@ -68,7 +68,7 @@ def measured(of: KernelContest) -> BadgeRecord:
     low, high = median_interval([pair.ratio for pair in pairs], CONFIDENCE)
     flags = tuple(_flags(result))
     badge = None if flags else _badge(result)
-    return BadgeRecord(
+    return KernelRecord(
         assessed=result.verdict in (Verdict.PASS, Verdict.FAIL),
         reason=_reason(result, badge, flags),
         badge=badge,

@@ -7,19 +7,19 @@ dark pages. Everything that a colour means is also written as a word.
 
 from collections.abc import Iterator, Sequence
 
-from autograder.host.records import BadgeRecord, CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord
+from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, KernelRecord, SpeedRecord
 from autograder.host.report.safe_text import Html, coded, element, joined
 from autograder.host.report.wording import (
     EXERCISE_WORDS,
     SPEED_WORDS,
     HiddenCategory,
     all_is_well,
-    badge_details,
-    badge_headline,
     check_marks,
     check_words,
     earned_by,
     hidden_categories,
+    kernel_details,
+    kernel_headline,
     marks,
     number,
     percent,
@@ -152,9 +152,9 @@ def _quantities(record: ExerciseRecord) -> Iterator[Html]:
         yield _badge_of(record.badge)
 
 
-def _badge_of(record: BadgeRecord) -> Html:
-    headline = joined("bandwidth badge, no points: ", element("strong", badge_headline(record)))
-    told = (badge_details(record), record.reason)
+def _badge_of(record: KernelRecord) -> Html:
+    headline = joined("bandwidth badge, no points: ", element("strong", kernel_headline(record)))
+    told = (kernel_details(record), record.reason)
     lines = (element("div", coded(words), style=f"{_QUIET};{_WRAPPED}") for words in told if words)
     return element("div", headline, *lines, style="margin-top:10px")
 

@@ -9,12 +9,12 @@ from autograder.host.report.wording import (
     EXERCISE_WORDS,
     SPEED_WORDS,
     HiddenCategory,
-    badge_details,
-    badge_headline,
     check_marks,
     check_words,
     earned_by,
     hidden_categories,
+    kernel_details,
+    kernel_headline,
     marks,
     number,
     quantity,
@@ -82,8 +82,8 @@ def _quantities(record: ExerciseRecord) -> Iterator[str]:
     if record.speed is not None:
         yield from _speed(record.speed)
     if record.badge is not None:
-        yield f"  bandwidth badge, no points: {badge_headline(record.badge)}"
-        for words in filter(None, (badge_details(record.badge), record.badge.reason)):
+        yield f"  bandwidth badge, no points: {kernel_headline(record.badge)}"
+        for words in filter(None, (kernel_details(record.badge), record.badge.reason)):
             yield _indented(words, 6)
 
 

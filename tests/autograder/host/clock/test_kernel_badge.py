@@ -15,7 +15,7 @@ from autograder.host.bandwidth import Bandwidth
 from autograder.host.clock import contest, kernel_badge, kernel_contest
 from autograder.host.clock.kernel_badge import NOT_HERE, NOT_RIGHT, time_kernels
 from autograder.host.kinds.triton import TritonAnswer
-from autograder.host.records import Badge, BadgeRecord, ExerciseRecord, ExerciseStatus
+from autograder.host.records import Badge, ExerciseRecord, ExerciseStatus, KernelRecord
 from autograder.host.traced import TensorSpec
 from autograder.protocol.requests.kernel_runs import LoadTimedKernels
 from autograder.protocol.requests.loads import LoadAnswer, Part
@@ -31,12 +31,14 @@ MEASURES = SimpleNamespace(measures=True, has_cuda=True)
 COPY_US = 600.0
 
 
-def badge(monkeypatch, launcher, *, share: float = 1.0, gpu: SimulatedGpu | None = None, dies: str = "") -> BadgeRecord:
+def badge(
+    monkeypatch, launcher, *, share: float = 1.0, gpu: SimulatedGpu | None = None, dies: str = ""
+) -> KernelRecord:
     """Return the badge of kernels that move their bytes at this share of a copy's bandwidth.
 
     `launcher` takes the context of the worker, and returns the function.
     """
-    gpu = gpu or SimulatedGpu(COPY_US / share)
+    gpu = SimulatedGpu(COPY_US / share)
     monkeypatch.setattr(simulated_gpu, "COPY_SHARE", share)
     sent = []
 
@@ -134,12 +136,12 @@ def test_a_slow_gpu_gives_no_verdict(monkeypatch):
 def test_without_a_gpu_that_measures_nothing_is_assessed(sandbox):
     measures, has_cuda = sandbox
     here = SimpleNamespace(measures=measures, has_cuda=has_cuda)
-    assert time_kernels(EXERCISE, answer(), sandbox=here, seed=1, right=True) == BadgeRecord(False, NOT_HERE)
+    assert time_kernels(EXERCISE, answer(), sandbox=here, seed=1, right=True) == KernelRecord(False, NOT_HERE)
 
 
 def test_kernels_are_timed_only_if_every_check_passed():
     found = time_kernels(EXERCISE, answer(), sandbox=MEASURES, seed=1, right=False)
-    assert found == BadgeRecord(False, NOT_RIGHT)
+    assert found == KernelRecord(False, NOT_RIGHT)
 
 
 def test_an_exercise_without_a_badge_has_none():
@@ -149,14 +151,14 @@ def test_an_exercise_without_a_badge_has_none():
 
 def test_the_judge_records_the_badge_and_no_point_depends_on_it():
     record = judged("12_masked_blend", reference("12_masked_blend"))
-    assert record.badge == BadgeRecord(False, NOT_HERE)
+    assert record.badge == KernelRecord(False, NOT_HERE)
     assert record.points == record.max_points == 6
 
 
 def test_a_badge_to_be_reviewed_cannot_be_recorded_and_a_record_survives_its_text():
     with pytest.raises(ValueError, match="to be reviewed"):
-        BadgeRecord(True, "", Badge.GOLD, flags=("look",))
-    kept = BadgeRecord(True, "said", Badge.GOLD, 0.9, 0.88, 0.92, 10, 1.0, 0.9)
+        KernelRecord(True, "", Badge.GOLD, flags=("look",))
+    kept = KernelRecord(True, "said", Badge.GOLD, 0.9, 0.88, 0.92, 10, 1.0, 0.9)
     plain = dataclasses.asdict(kept)
     record = ExerciseRecord("12_masked_blend", "triton", 6.0, 6.0, ExerciseStatus.GRADED, badge=plain)
     assert record.badge == kept
