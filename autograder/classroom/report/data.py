@@ -48,8 +48,9 @@ def _ratio(exercise: ExerciseRecord, check: CheckRecord) -> list[object]:
     """Return the exercise's badge, which is no points, and the ratio of a check for speed with its interval."""
     badge = exercise.badge.badge if exercise.badge and exercise.badge.badge else ""
     speed = exercise.speed if check.by else None
-    ratios = [] if speed is None else [round(r, 3) for r in (speed.ratio, speed.ratio_low, speed.ratio_high)]
-    return [badge, *(ratios or ["", "", ""])]
+    if speed is None:
+        return [badge, "", "", ""]
+    return [badge, *(round(ratio, 3) for ratio in (speed.ratio, speed.ratio_low, speed.ratio_high))]
 
 
 def _cell(text: str) -> str:

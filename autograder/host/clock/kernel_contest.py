@@ -48,9 +48,9 @@ class CopySide(Side):
 
     draw: Callable[[], Problem] = field(kw_only=True)
 
-    def window(self, problems: Sequence[Problem], *, skip: bool = False, bare: bool = False) -> Window:
+    def window(self, problems: Sequence[Problem], **how: Any) -> Window:
         """Run one round with as many copies as there are problems."""
-        return super().window([self.draw() for _ in problems], skip=skip, bare=bare)
+        return super().window([self.draw() for _ in problems], **how)
 
 
 @dataclass(frozen=True)

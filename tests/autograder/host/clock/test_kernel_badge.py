@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from autograder.exercises import find
+from autograder.host import judge as judge_module
 from autograder.host.bandwidth import Bandwidth
 from autograder.host.clock import contest, kernel_badge, kernel_contest
 from autograder.host.clock.kernel_badge import NOT_HERE, NOT_RIGHT, time_kernels
@@ -21,7 +22,7 @@ from autograder.protocol.requests.kernel_runs import LoadTimedKernels
 from autograder.protocol.requests.loads import LoadAnswer, Part
 from course_lib.timing.environment import lasting_problems
 from tests import simulated_gpu
-from tests.autograder.exercises.judged import judged, reference
+from tests.autograder.exercises.judged import judged, known_answer, reference
 from tests.simulated_gpu import SimulatedGpu, SimulatedSession
 
 SPEC = TensorSpec((64, 32))
@@ -153,6 +154,24 @@ def test_the_judge_records_the_badge_and_no_point_depends_on_it():
     record = judged("12_masked_blend", reference("12_masked_blend"))
     assert record.badge == KernelRecord(False, NOT_HERE)
     assert record.points == record.max_points == 6
+
+
+@pytest.mark.parametrize("name", ["masked_blend", "bias_quick_gelu", "long_softmax", "layer_norm", "block_end_forward"])
+def test_the_copy_moves_the_bytes_of_the_task_and_reads_half_of_them(name):
+    of = find(f"12_{name}").bandwidth
+    tensors = [torch.empty(spec.shape, dtype=spec.dtype, device="meta") for spec in (*of.inputs, *of.outputs)]
+    assert of.bytes_moved == sum(tensor.nbytes for tensor in tensors) > 100e6  # more than a cache holds
+    (copied,) = kernel_contest.KernelContest(of, None, None, 1.0, None)._copied
+    assert 0 <= 2 * 4 * copied.shape[0] - of.bytes_moved < 8
+
+
+def test_the_judge_asks_for_a_badge_of_right_answers_only(monkeypatch):
+    asked = []
+    monkeypatch.setattr(judge_module, "time_kernels", lambda *_, right, **how: asked.append(right))
+    judged("12_masked_blend", reference("12_masked_blend"))
+    judged("12_masked_blend", known_answer("12_masked_blend", "x loaded twice"))
+    judged("12_masked_blend", "def blend(x, y, t):\n    while True:\n        pass\n")
+    assert asked == [True, False, False]
 
 
 def test_a_badge_to_be_reviewed_cannot_be_recorded_and_a_record_survives_its_text():
