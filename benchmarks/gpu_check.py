@@ -28,7 +28,7 @@ import torch  # noqa: E402  # beside the next two
 from benchmarks.gpu import running  # noqa: E402  # found by the line above
 from benchmarks.gpu.section import sections  # noqa: E402
 
-BUDGET_S = 580.0  # of all sections together: under ten minutes, start and report included
+BUDGET_S = 590.0  # of all sections together: under ten minutes, start and report included
 DRY_BUDGET_S = 900.0  # an interpreter on a busy CPU is slow
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from autograder.host.bandwidth import Bandwidth
 from autograder.host.draw import Draw
 from autograder.host.speed import Speed
 
@@ -120,6 +121,7 @@ class Exercise:
     speed: Speed | None = None  # the baseline and ratios for the answer's speed
     step: Speed | None = None  # the training step whose measured time earns a bonus beside the points
     hints: Hints = ()  # shown by `autograder.practice.hint`, one more step at each call
+    bandwidth: Bandwidth | None = None  # what a badge for kernels is measured on
     id: str = ""  # of the answer cell; `exercises.registry.find` forms it from lesson and file
 
     def __post_init__(self) -> None:

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograder.host.channel import MalformedAnswerError
+from autograder.host.clock.kernel_badge import time_kernels
 from autograder.host.clock.speed_check import Timed, time_answer
 from autograder.host.clock.step_bonus import Bonus, time_step
 from autograder.host.compute_lock import compute_lock
 from autograder.host.draw import Draw
 from autograder.host.exercise import AnswerRefusedError, Check, CheckFailedError, Exercise
 from autograder.host.kinds.table import KINDS
-from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
+from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, KernelRecord
 from autograder.host.sandbox import Sandbox, SandboxError
 from autograder.host.session import AnswerFailedError, SandboxFailedError, Session
 from autograder.host.setup_imports import absent_names
@@ -58,6 +59,8 @@ def _judge(
         for check in exercise.checks:
             grading.run(check, answer)
         grading.time(answer, load, sandbox=sandbox, shown=show_speed)
+        all_passed = grading.ended is None and all(c.status is CheckStatus.PASSED for c in grading.checks)
+        grading.badge = time_kernels(exercise, answer, sandbox=sandbox, seed=seed, right=all_passed)
     except (SandboxFailedError, SandboxError) as error:
         return not_graded(exercise, str(error))
     except Exception as error:  # a fault of the grader must neither cost points nor stop grading
@@ -79,6 +82,7 @@ class _Grading:
     ended: AnswerFailedError | None = None
     ended_unseen: bool = False  # whether `ended` is from a hidden check
     refused: bool = False  # whether the text of the answer is refused
+    badge: KernelRecord | None = None
     seen: AnswerFailedError | None = None  # the first failure in a visible check
     raised: list[AnswerFailedError] = field(default_factory=list)
     changing: list[CheckRecord] = field(default_factory=list)  # where a program computes something else
@@ -148,6 +152,7 @@ class _Grading:
             points=min(points, most_points(most)) if self.changing or ended else points,
             max_points=most,
             cap=cap_note(self.changing, ended),
+            badge=self.badge,
             status=status,
             message=message,
             checks=checks,

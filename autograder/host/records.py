@@ -66,6 +66,36 @@ class CheckRecord:
             raise ValueError(f"check {self.name!r}: {self.points} points outside 0..{self.max_points}")
 
 
+class Badge(StrEnum):
+    """A badge for the bandwidth of a kernel, by its share of the bandwidth of a copy."""
+
+    BRONZE = "bronze"
+    SILVER = "silver"
+    GOLD = "gold"
+
+
+@dataclass(frozen=True)
+class KernelRecord:
+    """The bandwidth of an answer's compiled kernels, measured on a GPU; a badge is no points."""
+
+    assessed: bool
+    reason: str  # one or two sentences for the student
+    badge: Badge | None = None
+    share: float = 0.0  # of a copy's bandwidth; 0 if it was not measured
+    share_low: float = 0.0  # interval of the true median share, with 95 % confidence
+    share_high: float = 0.0
+    bytes_moved: int = 0  # inputs once and outputs once, counted by the host
+    answer_us: float = 0.0  # of one call
+    copy_us: float = 0.0  # of a copy that moves as many bytes
+    flags: tuple[str, ...] = ()  # for the person who reviews it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "badge", self.badge and Badge(self.badge))
+        object.__setattr__(self, "flags", tuple(self.flags))
+        if self.badge and (self.flags or not self.assessed):
+            raise ValueError(f"a {self.badge} badge that was not assessed, or is to be reviewed: {self.reason}")
+
+
 class SpeedVerdict(StrEnum):
     """The result of the timing; the first four values as in `course_lib.timing`."""
 
@@ -148,6 +178,7 @@ class ExerciseRecord:
     speed: SpeedRecord | None = None  # None if not measured
     bonus: BonusRecord | None = None  # None if the exercise has none
     cap: str = ""  # why `points` may be less than the sum of the checks, for the student; empty if nothing limits them
+    badge: KernelRecord | None = None  # None if the exercise has no badge
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", ExerciseStatus(self.status))
@@ -157,6 +188,8 @@ class ExerciseRecord:
             object.__setattr__(self, "bonus", BonusRecord(**self.bonus))
         checks = tuple(c if isinstance(c, CheckRecord) else CheckRecord(**c) for c in self.checks)
         object.__setattr__(self, "checks", checks)
+        if isinstance(self.badge, Mapping):
+            object.__setattr__(self, "badge", KernelRecord(**self.badge))
         if not 0 <= self.points <= self.max_points + 1e-9:
             raise ValueError(f"exercise {self.id!r}: {self.points} points outside 0..{self.max_points}")
 

@@ -1,6 +1,5 @@
 """One call of a launcher on tensors: what it may see of them, its launches, and the log of their accesses."""
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -109,15 +108,9 @@ class KernelCall:
                 f"without: {kernel.__name__}(...)."
             )
         _refuse_constant_tensors(kernel, args, kwargs)
-        given = [_unwrapped(arg) for arg in args]
-        named = {name: _unwrapped(arg) for name, arg in kwargs.items()}
-        if callable(grid):
-            grid = grid({**dict(zip(kernel.arg_names, args, strict=False)), **kwargs})
-        if not isinstance(grid, tuple | list):
-            raise LauncherError(f"The grid is {grid!r:.40}; expected a tuple, as in `{kernel.__name__}[(4,)](...)`.")
-        grid = tuple(grid)
-        if not 1 <= len(grid) <= 3 or not all(type(size) is int and size >= 0 for size in grid):
-            raise LauncherError(f"The grid is {grid!r}; expected one to three whole numbers, such as (4,).")
+        given = [unwrapped(arg) for arg in args]
+        named = {name: unwrapped(arg) for name, arg in kwargs.items()}
+        grid = grid_of(grid, kernel, args, kwargs)
         programs = 1
         for size in grid:
             programs *= size
@@ -198,11 +191,24 @@ def _has_tensor(arg: Any) -> bool:
     return any(map(_has_tensor, arg)) if isinstance(arg, tuple) else isinstance(arg, Operand)
 
 
-def _unwrapped(arg: Any) -> Any:
+def grid_of(grid: Any, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the grid of a launch, as numbers; a function gets the launch's arguments."""
+    if callable(grid):
+        grid = grid({**dict(zip(kernel.arg_names, args, strict=False)), **kwargs})
+    if not isinstance(grid, tuple | list):
+        raise LauncherError(f"The grid is {grid!r:.40}; expected a tuple, as in `{kernel.__name__}[(4,)](...)`.")
+    grid = tuple(grid)
+    if not 1 <= len(grid) <= 3 or not all(type(size) is int and size >= 0 for size in grid):
+        raise LauncherError(f"The grid is {grid!r}; expected one to three whole numbers, such as (4,).")
+    return grid
+
+
+def unwrapped(arg: Any) -> Any:
+    """Return an argument of a launch as a kernel gets it; raises `LauncherError` for what no kernel takes."""
     if isinstance(arg, Operand):
         return arg._memory
     if isinstance(arg, tuple):
-        return tuple(map(_unwrapped, arg))
+        return tuple(map(unwrapped, arg))
     if not isinstance(arg, bool | int | float | str | torch.dtype | None) and not _is_of_triton(arg):
         raise LauncherError(
             f"A kernel gets a {type(arg).__name__} of its launcher; pass tensors, numbers, dtypes, or a tuple of them."
@@ -212,6 +218,6 @@ def _unwrapped(arg: Any) -> Any:
 
 def _is_of_triton(arg: Any) -> bool:
     import triton.language as tl
+    from triton.runtime.jit import KernelInterface
 
-    interpreted = sys.modules["triton.runtime.interpreter"].InterpretedFunction
-    return isinstance(arg, tl.dtype | tl.constexpr | interpreted)
+    return isinstance(arg, tl.dtype | tl.constexpr | KernelInterface)

@@ -19,7 +19,7 @@ from benchmarks import kernel_times
 from benchmarks.gpu import running
 from benchmarks.gpu.running import Result, run_all
 from benchmarks.gpu.section import Run, Section, sections
-from benchmarks.gpu.sections import layer, machine, timer, worker
+from benchmarks.gpu.sections import badges, layer, machine, timer, worker
 from benchmarks.gpu.sections import tests as gpu_tests
 from benchmarks.gpu.sections.layer import build_layer, programs
 from benchmarks.kernel_cases import Operator
@@ -30,7 +30,7 @@ from tests.benchmarks.forked_sections import Before, ForkingSubprocess
 from tests.drawn import some
 
 FORKING, SCRIPT = "tests.benchmarks.forked_sections", ROOT / "benchmarks" / "gpu_check.py"
-SECTIONS = ("machine", "worker", "layer", "tests", "timer", "clock", "kernels")
+SECTIONS = ("machine", "worker", "layer", "tests", "timer", "clock", "kernels", "badges")
 # A GPU machine may have none of these.
 ABSENT = """
 import sys
@@ -82,6 +82,8 @@ def whole(section: str, notes: dict[str, Any], table: str) -> bool:
         return len(notes["measured"]) == 8 and not notes["left_out"]  # four ways, two modes
     if section == "worker":
         return {"level", "first worker", "after preparing for lowering"} <= set(notes)
+    if section == "badges":
+        return notes == {"launchers": ["scaled"]} and "compiles for a GPU only" in table
     if section == "clock":
         return set(notes) == {"dry", "agreement", "attacks", "idle"}
     return bool(notes["checks"] if section == "timer" else notes["environment"])
@@ -287,6 +289,14 @@ def test_the_machine_section_tells_what_a_cuda_device_tells(tmp_path: Path, monk
     table = machine.as_markdown(json.loads(around.path.read_text(encoding="utf-8")))
     for fact in ("device: NVIDIA Stand-in", "capability: 9.0", "memory: 139 GiB", "torch 2."):
         assert fact in table
+
+
+def test_a_badge_that_is_missed_or_beyond_belief_is_told() -> None:
+    trial = {"kernel_us": 50.0, "copy_us": 45.0, "calls": 40}
+    slow, good, wrong = ({"trial": {"share": share, **trial}} for share in (0.8, 0.97, 1.2))
+    assert [len(badges.missed(notes)) for notes in (slow, good, wrong, {})] == [1, 0, 0, 0]
+    assert [len(badges.failures(notes)) for notes in (slow, good, wrong, {"failed": "no GPU"})] == [0, 0, 1, 1]
+    assert "0.80 of a copy's bandwidth: 50.0 µs a call" in badges.as_markdown(slow)
 
 
 def test_on_cuda_the_sizes_are_those_that_the_targets_are_for(tmp_path: Path) -> None:

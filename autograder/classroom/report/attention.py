@@ -72,6 +72,8 @@ def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
             yield Attention(Urgency.SHOULD, record.student, exercise.id, sentence)
         for flag in exercise.speed.flags if exercise.speed else ():
             yield Attention(Urgency.SHOULD, record.student, exercise.id, flag)
+        for flag in exercise.badge.flags if exercise.badge else ():
+            yield Attention(Urgency.SHOULD, record.student, exercise.id, flag)
 
 
 def _same_file(records: Iterable[SubmissionRecord]) -> Iterator[Attention]:

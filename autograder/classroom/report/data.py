@@ -14,7 +14,7 @@ SCHEMA = "fusion-course/class/1"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of these
 COLUMNS = (
     *("student", "assignment", "exercise", "status"),
-    *("check", "category", "hidden", "check_status", "points", "max_points", "speed", "message"),
+    *("check", "category", "hidden", "check_status", "points", "max_points", "speed", "message", "badge"),
     *("ratio", "ratio_low", "ratio_high"),  # of a check for speed whose ratio was measured, with its 95 % interval
     "bonus",  # of the whole exercise, where it was assessed; no mark contains it
 )
@@ -47,8 +47,12 @@ def _rows(summary: ClassSummary) -> Iterator[list[object]]:
 
 
 def _ratio(exercise: ExerciseRecord, check: CheckRecord) -> list[object]:
+    """Return the exercise's badge, which is no points, and the ratio of a check for speed with its interval."""
+    badge = exercise.badge.badge if exercise.badge and exercise.badge.badge else ""
     speed = exercise.speed if check.by else None
-    return ["", "", ""] if speed is None else [round(r, 3) for r in (speed.ratio, speed.ratio_low, speed.ratio_high)]
+    if speed is None:
+        return [badge, "", "", ""]
+    return [badge, *(round(ratio, 3) for ratio in (speed.ratio, speed.ratio_low, speed.ratio_high))]
 
 
 def _cell(text: str) -> str:

@@ -191,6 +191,7 @@ def _cell(record: ExerciseRecord | None) -> Html:
     if record.status is ExerciseStatus.GRADER_ERROR:
         return element("span", "not graded", class_="tag decide")
     full = " ✓" if record.max_points > 0 and record.points >= record.max_points - 1e-9 else ""
+    full += f" · {record.badge.badge} badge" if record.badge and record.badge.badge else ""
     word = status_word(record)
     below = element("div", word, class_="quiet small") if word else ""
     bonus = ""

@@ -2,6 +2,7 @@
 
 import torch
 
+from autograder.host.bandwidth import Bandwidth
 from autograder.host.checks.kernel_checks import (
     Cases,
     apart,
@@ -17,6 +18,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.misconceptions import Misconception
+from autograder.host.traced import TensorSpec
 
 NAMES = ("the output",)
 
@@ -83,6 +85,7 @@ EXERCISE = Exercise(
     kind=Kind.TRITON,
     entry_point="bias_quick_gelu",
     points=10,
+    bandwidth=Bandwidth(biased, (TensorSpec((16_384, 1024)), TensorSpec((1024,))), (TensorSpec((16_384, 1024)),)),
     hints=(
         "A program takes some rows and all columns: rows[:, None] and columns[None, :] give a block of two dimensions, "
         "and the mask is the conjunction of two.",

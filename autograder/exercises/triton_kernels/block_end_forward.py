@@ -7,21 +7,25 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from autograder.host.bandwidth import Bandwidth
 from autograder.host.checks.kernel_checks import FAR, Demand, apart, holds, inside, resembles, shared_out
 from autograder.host.checks.row_kernel_checks import FEWEST, Formula, Step, either, follows, once, right, same
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, promoted
 from autograder.host.kinds.triton import KernelRun
+from autograder.host.traced import TensorSpec
 from course_lib.kernels.dropout import uniform_numbers
 
 NAMES = ("the sum", "the normalised sum")
+MATRIX, ROW = TensorSpec((16_384, 1024)), TensorSpec((1024,))  # of the call whose bandwidth is measured
 
 
 def kept(like: Tensor, p: float, seed: int, *, of: str = "row * columns + column") -> Tensor:
     """Return the mask of kept elements; `of` is the position whose random number decides."""
     rows, columns = like.shape
-    row, column = torch.arange(rows)[:, None], torch.arange(columns)
+    row = torch.arange(rows, device=like.device)[:, None]
+    column = torch.arange(columns, device=like.device)
     positions = {
         "row * columns + column": row * columns + column,
         "column": row * 0 + column,
@@ -260,6 +264,12 @@ EXERCISE = Exercise(
     kind=Kind.TRITON,
     entry_point="add_norm",
     points=16,
+    bandwidth=Bandwidth(
+        block_end,
+        (MATRIX, ROW, MATRIX, ROW, ROW),
+        (MATRIX, MATRIX),
+        (0.1, 12_345, 1e-5),
+    ),
     hints=(
         "One program has one row, so sums over the row stay in it. Write down in order: load, add the bias, drop, add "
         "the residual, store, normalise, store.",

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch.nn import functional as F
 
+from autograder.host.bandwidth import Bandwidth
 from autograder.host.checks.kernel_checks import (
     apart,
     holds,
@@ -18,6 +19,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.misconceptions import Misconception
+from autograder.host.traced import TensorSpec
 
 FORWARD = ("y", "mean", "rstd")
 BACKWARD = ("grad_x", "grad_weight", "grad_bias")
@@ -179,6 +181,12 @@ EXERCISE = Exercise(
     kind=Kind.TRITON,
     entry_point="layer_norm",
     points=18,
+    bandwidth=Bandwidth(
+        normed,
+        (TensorSpec((16_384, 1024)), TensorSpec((1024,)), TensorSpec((1024,))),
+        (TensorSpec((16_384, 1024)), TensorSpec((16_384,)), TensorSpec((16_384,))),
+        (EPS,),
+    ),
     hints=(
         "Forward: a program takes a row. The mean first, then the variance of the differences, and outside of the row "
         "the difference must be 0. Backward: which sums go along a row, and which go over all rows?",

@@ -2,6 +2,7 @@
 
 import torch
 
+from autograder.host.bandwidth import Bandwidth
 from autograder.host.checks.kernel_checks import (
     apart,
     holds,
@@ -16,6 +17,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.misconceptions import Misconception
+from autograder.host.traced import TensorSpec
 
 NAMES = ("the softmax",)
 BLOCK = 128
@@ -121,6 +123,7 @@ EXERCISE = Exercise(
     entry_point="long_softmax",
     points=12,
     refused=("tl.softmax",),
+    bandwidth=Bandwidth(shares, (TensorSpec((8192, 2048)),), (TensorSpec((8192, 2048)),)),
     hints=(
         "A program takes one row and goes over it in blocks: for start in range(0, n_columns, "
         "BLOCK). What must it know "

@@ -2,6 +2,7 @@
 
 import torch
 
+from autograder.host.bandwidth import Bandwidth
 from autograder.host.checks.kernel_checks import (
     Cases,
     holds,
@@ -16,6 +17,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.misconceptions import Misconception
+from autograder.host.traced import TensorSpec
 
 NAMES = ("the blend",)
 
@@ -51,6 +53,7 @@ EXERCISE = Exercise(
     kind=Kind.TRITON,
     entry_point="blend",
     points=6,
+    bandwidth=Bandwidth(blended, (TensorSpec((1 << 24,)),) * 2, (TensorSpec((1 << 24,)),), (0.3,)),
     hints=(
         "Which numbers does one program take? Its own number times BLOCK, then BLOCK numbers from there; the last "
         "program has fewer elements than lanes.",

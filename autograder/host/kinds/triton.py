@@ -11,14 +11,17 @@ import torch
 
 from autograder.host import shared_inputs
 from autograder.host.artifacts.kernel_source import KernelRefusedError, KernelText, checked_kernels
+from autograder.host.bandwidth import Bandwidth
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import AnswerRefusedError, CheckFailedError
 from autograder.host.kinds.callable import Case, placed
 from autograder.host.session import Session
+from autograder.protocol.requests.answers import Arguments
 from autograder.protocol.requests.kernel_runs import (
     KernelLaunch,
     KernelsRun,
     LoadKernels,
+    LoadTimedKernels,
     OperandTraffic,
     RunKernels,
     SharedElement,
@@ -95,13 +98,20 @@ class TritonAnswer:
         if name not in self.text.launchers:
             raise CheckFailedError(f"The answer's cell defines no launcher `{name}`: a function without `@triton.jit`.")
         if not self._loaded:
-            self.clean.reload(LoadKernels(tuple(Part(*each) for each in self.text.parts.items())), ())
+            self.clean.reload(LoadKernels(self._parts()), ())
             self._loaded = True
         tensors: list[torch.Tensor] = []
         request = RunKernels(name, placed(case.args, case.kwargs, tensors), zero_at)
         reply = self.clean.call_with(request, [shared_inputs.to_raw(tensor) for tensor in tensors])
         outputs = tuple(shared_inputs.to_torch(raw) for raw in reply.tensors)
         return _read(reply.body, outputs, self._names(name, case))
+
+    def timed(self, of: Bandwidth) -> LoadTimedKernels:
+        """Return the request that has the checked text compiled and its launcher timed on this work."""
+        return LoadTimedKernels(self._parts(), self._entry_point(), arguments_of(of))
+
+    def _parts(self) -> tuple[Part, ...]:
+        return tuple(Part(*each) for each in self.text.parts.items())
 
     def _entry_point(self) -> str:
         load = self.student.load
@@ -117,6 +127,11 @@ class TritonAnswer:
             if isinstance(argument, torch.Tensor)
         ]
         return [*by_place, *(name for name, argument in case.kwargs.items() if isinstance(argument, torch.Tensor))]
+
+
+def arguments_of(of: Bandwidth) -> Arguments:
+    """Return the arguments of a timed call: its tensors, then its numbers."""
+    return Arguments((*({"tensor": i} for i in range(len(of.inputs))), *of.numbers), {})
 
 
 def _read(body: KernelsRun, outputs: Sequence[torch.Tensor], names: Sequence[str]) -> KernelRun:

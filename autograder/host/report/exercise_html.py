@@ -7,7 +7,7 @@ dark pages. Everything that a colour means is also written as a word.
 
 from collections.abc import Iterator, Sequence
 
-from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord
+from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, KernelRecord, SpeedRecord
 from autograder.host.report.safe_text import Html, coded, element, joined
 from autograder.host.report.wording import (
     EXERCISE_WORDS,
@@ -20,6 +20,8 @@ from autograder.host.report.wording import (
     check_words,
     earned_by,
     hidden_categories,
+    kernel_details,
+    kernel_headline,
     marks,
     number,
     percent,
@@ -152,6 +154,15 @@ def _quantities(record: ExerciseRecord) -> Iterator[Html]:
         yield element("div", headline, told, style="margin-top:10px")
     if record.speed is not None:
         yield _speed(record.speed, folded=all_is_well(record))
+    if record.badge is not None:
+        yield _badge_of(record.badge)
+
+
+def _badge_of(record: KernelRecord) -> Html:
+    headline = joined("bandwidth badge, no points: ", element("strong", kernel_headline(record)))
+    told = (kernel_details(record), record.reason)
+    lines = (element("div", coded(words), style=f"{_QUIET};{_WRAPPED}") for words in told if words)
+    return element("div", headline, *lines, style="margin-top:10px")
 
 
 def _speed(speed: SpeedRecord, *, folded: bool) -> Html:

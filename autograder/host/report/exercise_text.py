@@ -15,6 +15,8 @@ from autograder.host.report.wording import (
     check_words,
     earned_by,
     hidden_categories,
+    kernel_details,
+    kernel_headline,
     marks,
     number,
     quantity,
@@ -84,6 +86,10 @@ def _quantities(record: ExerciseRecord) -> Iterator[str]:
         yield _indented(bonus_reason(record.bonus), 6)
     if record.speed is not None:
         yield from _speed(record.speed)
+    if record.badge is not None:
+        yield f"  bandwidth badge, no points: {kernel_headline(record.badge)}"
+        for words in filter(None, (kernel_details(record.badge), record.badge.reason)):
+            yield _indented(words, 6)
 
 
 _SIGNS = {"same": "1", "passing": "p", "full": "f", "ideal": "i"}

@@ -10,6 +10,7 @@ from autograder.host.records import (
     EarnedBy,
     ExerciseRecord,
     ExerciseStatus,
+    KernelRecord,
     SpeedRecord,
     SpeedVerdict,
 )
@@ -250,6 +251,23 @@ def all_is_well(record: ExerciseRecord) -> bool:
     if speed is None or record.points < record.max_points or speed.flags:
         return False
     return speed.verdict is SpeedVerdict.PASS or (speed.verdict is SpeedVerdict.SHOWN and speed.ratio_low > 1)
+
+
+def kernel_headline(record: KernelRecord) -> str:
+    """Return the badge and the share, e.g. `silver, at 79 % of the bandwidth of a copy (95 %: 78 to 80 %)`."""
+    if not record.share:
+        return "none" if record.assessed else "not assessed here"
+    word = record.badge or ("none" if record.assessed else "not decided")
+    share, low, high = (f"{100 * each:.0f}" for each in (record.share, record.share_low, record.share_high))
+    return f"{word}, at {share} % of the bandwidth of a copy (95 %: {low} to {high} %)"
+
+
+def kernel_details(record: KernelRecord) -> str:
+    """Return the bytes and the times that the share was computed from, or nothing."""
+    if not record.share:
+        return ""
+    times = f"{format_us(record.answer_us)}, a copy of as many bytes {format_us(record.copy_us)}"
+    return f"One call has to move {format_bytes(record.bytes_moved)} and takes {times}."
 
 
 def speed_marks(speed: SpeedRecord) -> dict[str, str]:

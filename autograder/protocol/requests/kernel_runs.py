@@ -16,6 +16,18 @@ class LoadKernels(Request[Done]):
 
 
 @dataclass(frozen=True)
+class LoadTimedKernels(Request[Done]):
+    """Run such texts for Triton's compiler, and serve timed rounds of one launcher.
+
+    `arguments` are those of each call; their tensors are the inputs of a problem.
+    """
+
+    parts: tuple[Part, ...]
+    launcher: str
+    arguments: Arguments
+
+
+@dataclass(frozen=True)
 class OperandTraffic:
     """How often elements of one tensor of a run were read and written; `loaded` and `stored` are different elements."""
 

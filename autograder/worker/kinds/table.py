@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from autograder.protocol import Handlers, Tensors
-from autograder.protocol.requests.kernel_runs import LoadKernels
+from autograder.protocol.requests.kernel_runs import LoadKernels, LoadTimedKernels
 from autograder.protocol.requests.loads import (
     Load,
     LoadAnswer,
@@ -23,6 +23,7 @@ from autograder.worker.kinds.analysis import analysis_answer
 from autograder.worker.kinds.archive import archive_answer, load_archive
 from autograder.worker.kinds.callable import callable_answer
 from autograder.worker.kinds.captured import captured_answer
+from autograder.worker.kinds.compiled_kernels import load_timed_kernels
 from autograder.worker.kinds.counterexample import counterexample_answer, load_trial
 from autograder.worker.kinds.graph import graph_answer
 from autograder.worker.kinds.module import module_answer
@@ -93,6 +94,7 @@ LOADS: Mapping[type[Load], Callable[[Any, Tensors], Handlers]] = {
     LoadGraph: load_graph,
     LoadKernels: load_kernels,
     LoadLowering: load_lowering,
+    LoadTimedKernels: load_timed_kernels,
     LoadTrial: load_trial,
 }
 """All except the first load data that the host made or checked, in a worker that never saw student code."""

@@ -15,9 +15,11 @@ import torch
 
 from autograder.protocol import Handlers, Result, Tensors
 from autograder.protocol.requests.kernel_runs import KernelsRun, LoadKernels, RunKernels
+from autograder.protocol.requests.loads import Part
 from autograder.worker.kernel_calls import KernelCall, LauncherError, Operand
 from autograder.worker.tensors import to_torch
 
+Names = dict[str, Any]
 BUILTINS = {each.__name__: each for each in (abs, bool, float, int, isinstance, len, range, tuple)}
 MAKES_BLOCK = "__block"  # the host refuses names of a text that begin with two underscores
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
@@ -32,10 +34,7 @@ def load_kernels(request: LoadKernels, _: Tensors) -> Handlers:
     """Run the texts in one namespace; each request calls one of the launchers."""
     names = _namespace()
     for part in request.parts:
-        filename = f"<{part.name}>"
-        # tracebacks look for the lines of a kernel there
-        linecache.cache[filename] = (len(part.text), None, part.text.splitlines(keepends=True), filename)
-        exec(compile(_interpreted(part.text), filename, "exec", dont_inherit=True), names)
+        run_part(part, _interpreted(part.text), names)
     constants = {name: value.value for name, value in names.items() if hasattr(value, "value")}
     names |= constants  # a constexpr times a block is no block in the interpreter, and is one in the compiler
 
@@ -45,23 +44,39 @@ def load_kernels(request: LoadKernels, _: Tensors) -> Handlers:
     return {RunKernels: run}
 
 
-def _interpreted(text: str) -> ast.Module:
-    """Return the tree that the host has checked, whose kernels have no options and make a block of what they name.
-
-    By itself the interpreter does this to lines of the text that it looks for, and these may lie in a comment.
-    """
+def checked_tree(text: str) -> ast.Module:
+    """Return the tree of a text that the host has checked, without imports, and without options of kernels."""
     tree = ast.parse(text)
     tree.body = [each for each in tree.body if not isinstance(each, ast.Import | ast.ImportFrom)]
     for kernel in tree.body:
         if isinstance(kernel, ast.FunctionDef) and kernel.decorator_list:
-            kernel.decorator_list = [ast.parse("triton.jit", mode="eval").body]
+            plain = ast.parse("triton.jit", mode="eval").body
+            kernel.decorator_list = [ast.copy_location(plain, kernel.decorator_list[0])]  # the compiler looks there
+    return ast.fix_missing_locations(tree)
+
+
+def run_part(part: Part, tree: ast.Module, names: Names) -> None:
+    """Run a text in `names`; Triton, and tracebacks, find its lines by the name of the part."""
+    filename = f"<{part.name}>"
+    linecache.cache[filename] = (len(part.text), None, part.text.splitlines(keepends=True), filename)
+    exec(compile(tree, filename, "exec", dont_inherit=True), names)
+
+
+def _interpreted(text: str) -> ast.Module:
+    """Return the tree of a text whose kernels make a block of what they name.
+
+    By itself the interpreter does this to lines of the text that it looks for, and these may lie in a comment.
+    """
+    tree = checked_tree(text)
+    for kernel in tree.body:
+        if isinstance(kernel, ast.FunctionDef) and kernel.decorator_list:
             for node in ast.walk(kernel):
                 if isinstance(node, ast.Assign):
                     node.value = ast.Call(ast.Name(MAKES_BLOCK, ast.Load()), [node.value], [])
     return ast.fix_missing_locations(tree)
 
 
-def _namespace() -> dict[str, Any]:
+def _namespace() -> Names:
     from course_lib.kernel_programs import interpreter_of_triton, patch_language_for_good, use_interpreter
 
     use_interpreter()
@@ -78,7 +93,7 @@ def _namespace() -> dict[str, Any]:
         MAKES_BLOCK: lambda value: interpreter.interpreter_semantic.to_tensor(value, False),
         "tl": tl,
         "triton": SimpleNamespace(jit=_kernels(interpreter), cdiv=triton.cdiv, next_power_of_2=triton.next_power_of_2),
-        "torch": _torch(),
+        "torch": torch_of_launchers(lambda form, **how: KernelCall.current.make(form, **how)),
     }
 
 
@@ -108,7 +123,7 @@ def _kernels(interpreter: Any) -> type:
             try:
                 super().run(*args, grid=grid, warmup=False, **kwargs)
             except interpreter.InterpreterError as error:
-                raise _innermost(error, interpreter.InterpreterError) from None
+                raise innermost(error, interpreter.InterpreterError) from None
 
     return Kernel
 
@@ -122,16 +137,14 @@ def _of_blocks(of_blocks: Callable[..., Any], of_numbers: Callable[..., Any]) ->
     return chosen
 
 
-def _torch() -> SimpleNamespace:
-    """Return what a launcher has of torch: dtypes, and new tensors."""
+def torch_of_launchers(make: Callable[..., Operand]) -> SimpleNamespace:
+    """Return what a launcher has of torch: dtypes, and new tensors, which `make` makes of their form."""
     return SimpleNamespace(
         Tensor=Operand,
-        empty=lambda *size, **options: KernelCall.current.make(torch.empty(*size, **_on_meta(options))),
-        empty_like=lambda like, **options: KernelCall.current.make(torch.empty_like(like._memory, **_on_meta(options))),
-        zeros=lambda *size, **options: KernelCall.current.make(torch.empty(*size, **_on_meta(options)), zero=True),
-        zeros_like=lambda like, **options: KernelCall.current.make(
-            torch.empty_like(like._memory, **_on_meta(options)), zero=True
-        ),
+        empty=lambda *size, **options: make(torch.empty(*size, **_on_meta(options))),
+        empty_like=lambda like, **options: make(torch.empty_like(like._memory, **_on_meta(options))),
+        zeros=lambda *size, **options: make(torch.empty(*size, **_on_meta(options)), zero=True),
+        zeros_like=lambda like, **options: make(torch.empty_like(like._memory, **_on_meta(options)), zero=True),
         **{name: getattr(torch, name) for name in (*DTYPES, "contiguous_format", "preserve_format")},
     )
 
@@ -154,7 +167,8 @@ def _refuse_truth_of_blocks(language: Any) -> None:
     language.tensor.__bool__ = refusing
 
 
-def _innermost(error: BaseException, kind: type[BaseException]) -> BaseException:
+def innermost(error: BaseException, kind: type[BaseException]) -> BaseException:
+    """Return the cause of errors of one kind, which Triton wraps around it for each function."""
     while isinstance(error, kind) and error.__cause__ is not None:
         error = error.__cause__
     return error
