@@ -3,10 +3,12 @@
 A copy runs under the answer's own file name, so that no observer of files sees it, or under another name than the
 function has in its file. Its instructions give it away: they
 are those of the library's function, or most runs of them are, if parts were left out. Or it uses the same globals and
-attributes in the same order, perhaps with a few more between them, as where statements were put in.
+attributes in the same order, perhaps with a few more between them, as where statements were put in. The body of a class
+is no function: many classes with `__init__` and `forward` use the same names.
 """
 
 import functools
+import inspect
 from collections.abc import Collection, Iterator
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -16,6 +18,7 @@ LEFT_OUT = (0, 144)  # CACHE and EXTENDED_ARG, which depend on numbers
 LEAST_INSTRUCTIONS, LEAST_CHANGED = 60, 150
 """Of fewer instructions, two people may write the same; a changed copy is told from this many on."""
 LEAST_NAMES = 8  # globals and attributes; with fewer, two functions may use the same by chance
+LEAST_MIXED = 12  # names that are also known with others between them
 MOST_NAMES = 2  # times as many as in the library's; of more, some stand in any order by chance
 RUN = 8  # instructions in a row
 SHARE = 0.85  # of the runs of an answer's function that are in the library's, too
@@ -37,7 +40,8 @@ class Copies:
         found = {code.co_qualname: instructions(code) for code in codes}
         self._files = {str(file) for file, _ in places}
         self._own = {(c.co_filename, c.co_qualname) for file in dict(places) for c in _functions_in(file, "")}
-        self._names = {code.co_names: code.co_qualname for code in codes if len(code.co_names) >= LEAST_NAMES}
+        names = {code.co_names: code.co_qualname for code in codes if code.co_flags & inspect.CO_OPTIMIZED}
+        self._names = {each: name for each, name in names.items() if len(each) >= LEAST_NAMES}
         self._whole = {kinds: name for name, kinds in found.items() if len(kinds) >= LEAST_INSTRUCTIONS}
         self._runs = {name: _runs(kinds) for kinds, name in self._whole.items() if len(kinds) >= LEAST_CHANGED}
         self._known: dict[tuple[CodeType, str], str] = {}
@@ -57,7 +61,9 @@ class Copies:
         return self._known[key]
 
     def _by_names(self, names: tuple[str, ...]) -> str:
-        near = (each for each in self._names if len(each) <= len(names) <= MOST_NAMES * len(each))
+        if names in self._names:
+            return self._names[names]
+        near = (each for each in self._names if LEAST_MIXED <= len(each) < len(names) <= MOST_NAMES * len(each))
         return next((self._names[each] for each in near if _in_order(each, names)), "")
 
     def _found(self, kinds: bytes) -> str:

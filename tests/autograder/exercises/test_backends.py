@@ -23,7 +23,7 @@ PARTITION, LOWER = "10_partition_without_cycles", "10_lower_regions"
 FEW = ("five small graphs", "as few parts as possible")
 # words of a message, answer
 RULES = [
-    ("Each row is a part of its own", "return {'part': int(row['name'][1:]) if row['supported'] else None}"),
+    ("by other names", "return {'part': int(row['name'][1:]) if row['supported'] else None}"),
     ("The parts form a cycle", "return {'part': 0 if row['supported'] else None}"),
     ("expected a whole number", "return {'part': None}"),
     ("return a dict with the key 'part'", "return 1"),

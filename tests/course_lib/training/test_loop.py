@@ -256,7 +256,8 @@ def test_a_run_that_goes_on_shows_no_step_twice(config, text, tmp_path, monkeypa
 def test_training_without_a_folder_loads_no_tensorboard(config, text):
     def train_anew(answer):  # in a fork, which has imported torch; what the question is about it forgets
         heavy = ("tensorboard", "lightning", "pytorch_lightning")
-        for name in list(sys.modules):
+        of_the_inputs = {type(config).__module__, type(text).__module__}
+        for name in set(sys.modules) - of_the_inputs:
             if name.startswith(("course_lib.training", "torch.utils.tensorboard", *heavy)):
                 del sys.modules[name]
         importlib.import_module("course_lib.training").train(config, text=text)

@@ -69,10 +69,6 @@ def _from_zero(rows: Sequence[Row]) -> Parts:
     return _taken(rows, earliest(rows, enters, 0))
 
 
-def _alone(rows: Sequence[Row]) -> Parts:
-    return _taken(rows, {row["name"]: number for number, row in enumerate(rows)})
-
-
 def _connected(rows: Sequence[Row]) -> Parts:
     """Return the parts by stage, each divided into the pieces that edges connect."""
     early = earliest(rows, enters)
@@ -97,7 +93,6 @@ WRONG: Mapping[Callable[[Sequence[Row]], Parts], str] = {
     _depth: "The part is the number of rows on the way to a row. Rows that read each other may share a part.",
     _every_row_outside: "Each row that the target does not take began a new part. Two of them in a row are one gap.",
     _from_zero: "The first part stayed almost empty: a row outside that no part comes before begins at -1, not at 0.",
-    _alone: "Each row is a part of its own.",
     _connected: "Each part is connected. Rows without a path between them may share a part, too: one launch for both.",
 }
 
