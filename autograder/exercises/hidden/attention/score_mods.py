@@ -155,8 +155,9 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("no window", 8.4, ("question.get('window', length)", "length")),
         ANSWERS.edited(
             "a window too short",
-            8.4,
+            10,  # by the windows that are drawn, one or both checks notice it
             ("distance <= question.get('window', length)", "distance < question.get('window', length)"),
+            below=True,
         ),
         ANSWERS.edited("no documents", 9, ("kept = kept & (ids[:, None] == ids)", "pass")),
         ANSWERS.edited(

@@ -33,7 +33,7 @@ SPEED = SpeedRecord(
 )
 CHECK = CheckRecord("a check", "values", False, CheckStatus.FAILED, 1, 2, "<b>half a \ud800 pair</b>")
 RECORD = ExerciseRecord(
-    "05_bias_silu_pass", "graph", 1, 2, ExerciseStatus.GRADED, "", (CHECK,), {"launches": 1}, {}, SPEED, "a cap"
+    "05_bias_silu_pass", "graph", 1, 2, ExerciseStatus.GRADED, "", (CHECK,), {"launches": 1}, {}, SPEED, cap="a cap"
 )
 
 
