@@ -3,20 +3,17 @@
 import asyncio
 import json
 import re
-import shutil
 
 import pytest
 
 from autograder.host.sandbox import open_sandbox
 from demo.capstone import ASSIGNMENT, GIVEN, LOG, ROLES, capstone_class, run_capstone
-from scripts import browser
-from tests import skips
 from tests.architecture.source_tree import ROOT
 from tests.browser.formgrader import formgrader, read_class
+from tests.browser.needs import needs_chromium
 from tests.drawn import some
 
 pytestmark = pytest.mark.browser
-needs_chromium = pytest.mark.skipif(not any(map(shutil.which, browser.NAMES)), reason=f"{skips.BROWSER}: Chromium")
 COMMENT = "Say how many launches each end saves."
 TEXTS = ('"evidence": "', '"hypothesis": "', '"threat": "')
 

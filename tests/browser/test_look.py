@@ -1,14 +1,12 @@
 """A released notebook opens, runs and is checked in JupyterLab, and what would annoy a reader is found."""
 
 import asyncio
-import shutil
 
 import nbformat
 import pytest
 
-from scripts import browser
-from tests import skips
 from tests.browser.look import look_at, names_of_notebooks, references
+from tests.browser.needs import needs_chromium
 from tests.browser.student_lab import release, student_lab
 
 NAME = "00_start_here"
@@ -33,7 +31,6 @@ FOUND = {
 }
 
 pytestmark = pytest.mark.browser
-needs_chromium = pytest.mark.skipif(not any(map(shutil.which, browser.NAMES)), reason=f"{skips.BROWSER}: Chromium")
 
 
 @pytest.fixture(scope="module")

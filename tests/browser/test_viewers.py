@@ -1,14 +1,13 @@
 """A program that a notebook gives to Netron or to Model Explorer is shown behind JupyterLab's port."""
 
 import asyncio
-import shutil
 from urllib.parse import urlsplit
 
 import nbformat
 import pytest
 
 from scripts import browser, student_tree
-from tests import skips
+from tests.browser.needs import needs_chromium
 from tests.browser.notebook_page import NotebookPage
 from tests.browser.student_lab import student_lab
 
@@ -29,7 +28,6 @@ OPENED = {
 LINK = "document.querySelector('.jp-OutputArea-output a').href"
 
 pytestmark = pytest.mark.browser
-needs_chromium = pytest.mark.skipif(not any(map(shutil.which, browser.NAMES)), reason=f"{skips.BROWSER}: Chromium")
 
 
 @pytest.fixture(scope="module")
