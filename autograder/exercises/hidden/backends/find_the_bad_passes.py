@@ -48,7 +48,7 @@ CONSTANTS = {
     "both at once": "{'verify': question['passes'], 'bad': []}",
 }
 SLIPS: tuple[Any, ...] = (
-    ("the pass before", 0.6, True, ("wrong -= 1", "wrong -= 1 + (wrong > 1)")),
+    ("the pass before", 0.8, True, ("wrong -= 1", "wrong -= 1 + (wrong > 1)")),
     (
         "the pass behind",
         0.7,

@@ -170,7 +170,7 @@ def test_the_judge_asks_for_a_badge_of_right_answers_only(monkeypatch):
     monkeypatch.setattr(judge_module, "time_kernels", lambda *_, right, **how: asked.append(right))
     judged("12_masked_blend", reference("12_masked_blend"))
     judged("12_masked_blend", known_answer("12_masked_blend", "x loaded twice"))
-    judged("12_masked_blend", "def blend(x, y, t):\n    while True:\n        pass\n")
+    judged("12_masked_blend", "def blend(x, y, t:\n")
     assert asked == [True, False, False]
 
 
