@@ -47,8 +47,9 @@ if ! command -v nvidia-smi >/dev/null && index_answers; then
   options+=(--extra-index-url "$cpu_index")
 fi
 # pip would compile all of it on one core, with what hardly anybody imports: every model of transformers, and tests.
-# Some packages hold files that are not meant to be compiled.
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile "${options[@]}" -e ".[$with]"
+# Some packages hold files that are not meant to be compiled. Setuptools would print a page of warnings that hold for every
+# editable installation and for every folder of templates.
+PYTHONWARNINGS=ignore "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile "${options[@]}" -e ".[$with]"
 "$venv/bin/python" -m compileall -q -j 0 -x '/(tests|transformers/models)/' "$venv"/lib/python3*/site-packages >/dev/null || true
 "$venv/bin/python" -m pip check
 touch "$venv/.installed"
