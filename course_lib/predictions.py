@@ -60,6 +60,9 @@ def reveal(name: str, truth: Value, reason: str, *, within: float = WITHIN) -> N
         >>> predict("factor", 16)
         >>> reveal("factor", 16, "There is a score for each pair of tokens.")
         You predicted 16, and it is 16. There is a score for each pair of tokens.
+        >>> predict("on a CPU", "raises")
+        >>> reveal("on a CPU", "runs eager", "There is nothing to capture.")
+        You predicted "raises"; it is "runs eager". There is nothing to capture.
     """
     if name not in _guesses:
         raise KeyError(f"Nothing was predicted as {name!r}. Run the line `predict({name!r}, ...)` first.")
@@ -67,10 +70,10 @@ def reveal(name: str, truth: Value, reason: str, *, within: float = WITHIN) -> N
     is_right = guess is not None and _is_right(guess, truth, within)
     _outcomes[name] = _Outcome(guess, truth, is_right)
     if guess is None:
-        print(f"It is {_text(truth)}. {reason}")
+        print(f"It is {_quoted(truth)}. {reason}")
     else:
-        said = f"You predicted {_text(guess)}"
-        print(f"{said}, and it is {_text(truth)}. {reason}" if is_right else f"{said}; it is {_text(truth)}. {reason}")
+        joined = ", and" if is_right else ";"
+        print(f"You predicted {_quoted(guess)}{joined} it is {_quoted(truth)}. {reason}")
 
 
 def predictions() -> Table:
@@ -89,6 +92,11 @@ def _is_right(guess: Value, truth: Value, within: float) -> bool:
 
 def _plain(value: Value) -> Value:
     return value.strip().casefold() if isinstance(value, str) else value
+
+
+def _quoted(value: Value) -> str:
+    """Return a value for the middle of a sentence, where a word stands in quotation marks."""
+    return f'"{value}"' if isinstance(value, str) else _text(value)
 
 
 def _text(value: Value) -> str:
