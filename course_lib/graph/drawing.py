@@ -78,7 +78,8 @@ def boxes_of(gm: torch.fx.GraphModule) -> list[Box]:
     """Return a box for each node of a graph."""
     boxes = []
     for node in gm.graph.nodes:
-        kind, fill, border = STYLES[node.op]
+        _, fill, border = STYLES[node.op]
+        kind = _kind(node)
         title = node.name if node.name == kind else f"{node.name} · {kind}"
         label = "\n".join(filter(None, (title, _calls(node), describe(node))))
         boxes.append(Box(node.name, label, fill, border, tuple(operand.name for operand in node.all_input_nodes)))
@@ -114,6 +115,12 @@ def render(boxes: Iterable[Box], alt: str) -> str:
     return svg[svg.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{html.escape(alt, quote=True)}"', 1)
 
 
+def _kind(node: torch.fx.Node) -> str:
+    """Return the word for a node; what a call such as `torch.cond` gets as a branch is no parameter but a graph."""
+    held = getattr(node.graph.owning_module, str(node.target), None) if node.op == "get_attr" else None
+    return "graph" if isinstance(held, torch.fx.GraphModule) else STYLES[node.op][0]
+
+
 def _calls(node: torch.fx.Node) -> str:
     if not node.op.startswith("call_"):
         return ""
@@ -132,6 +139,6 @@ def _text(gm: torch.fx.GraphModule) -> str:
     lines = []
     for node in gm.graph.nodes:
         operands = ", ".join(operand.name for operand in node.all_input_nodes)
-        facts = [STYLES[node.op][0], _calls(node), describe(node), f"from {operands}" if operands else ""]
+        facts = [_kind(node), _calls(node), describe(node), f"from {operands}" if operands else ""]
         lines.append(f"{node.name}: {' · '.join(filter(None, facts))}")
     return "\n".join(lines)

@@ -154,6 +154,19 @@ def test_the_picture_shows_name_kind_call_and_shape_of_each_node() -> None:
         assert part in picture.text
 
 
+def test_a_branch_is_drawn_as_a_graph_and_not_as_a_parameter() -> None:
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    branches = [graph.get_attr(name) for name in ("scale", "negated")]
+    graph.output(graph.call_function(torch.cond, (x, *branches, (x,))))
+    held = nn.Module()
+    held.scale, held.negated = nn.Parameter(torch.ones(2)), fx.symbolic_trace(lambda x: -x)
+    drawing = draw(fx.GraphModule(held, graph))
+    assert "scale: parameter" in drawing.text
+    assert "negated: graph" in drawing.text
+    assert "negated · graph" in drawing.svg
+
+
 def test_the_picture_stands_alone_and_says_what_it_shows() -> None:
     picture = draw(_graph())
     assert not re.search(r"(href|src)=\"http", picture.svg)
