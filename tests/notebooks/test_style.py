@@ -128,6 +128,15 @@ def test_the_title_cell_promises_says_how_long_and_what_is_assumed(path: Path) -
 
 
 @each_notebook
+def test_the_minutes_that_the_title_gives_to_exercises_are_their_sum(path: Path) -> None:
+    title, *texts = map(source, cells(path, "markdown"))
+    said = re.findall(r"exercises take (\d+) of them", " ".join(title.split()))
+    tasks = [text for text in texts if text.startswith("## Exercise: ")]
+    minutes = [int(number) for text in tasks for number in re.findall(r"^★+.*?\b(\d+) minutes", text, re.MULTILINE)]
+    assert not said or (len(minutes), sum(minutes)) == (len(tasks), int(said[0]))
+
+
+@each_notebook
 def test_text_cells_are_short(path: Path) -> None:
     counts = {cell["id"]: words(source(cell)) for cell in cells(path, "markdown")}
     assert {name: count for name, count in counts.items() if count > MAX_WORDS} == {}
