@@ -172,7 +172,7 @@ from course_lib.backends.sweeps import settle
 from course_lib.backends.toy import ToyTarget
 from course_lib.backends.toy.registers import allocate
 from course_lib.capture import capture
-from course_lib.graph import draw
+from course_lib.graph import draw, saved_for_backward
 from course_lib.graph.diff import diff, draw_diff
 from course_lib.machine import Access, Instruction, Machine, Register, assemble
 from course_lib.models import TransformerConfig, TransformerLayer
