@@ -15,6 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import torch
 from torch.export import ExportedProgram
@@ -72,18 +73,22 @@ def open_in_netron(program: ExportedProgram, folder: Path | str, *, name: str = 
     except ImportError as error:
         raise GraphError("open_in_netron needs the package netron, which is not installed; install it.") from error
     file = Path(folder) / f"{name}.pt2"
+    refusal = f"open_in_netron cannot write {str(file)!r}; it expects a folder that exists, and a name without a slash."
     if file.parent != Path(folder) or not name or not file.parent.is_dir():
-        raise GraphError(
-            f"open_in_netron cannot write {file}; it expects a folder that exists, and a name without a slash."
-        )
-    torch.export.save(program, file)
+        raise GraphError(refusal)
+    saved = io.BytesIO()
+    torch.export.save(program, saved)
+    try:
+        file.write_bytes(saved.getvalue())
+    except (OSError, ValueError) as error:  # ValueError: a name with a null character
+        raise GraphError(f"{refusal} Python says: {error}") from error
     data = f"/data/{file.name}"
-    told = f'<meta name="version" content="0.0.0"><meta name="file" content="{html.escape(data, quote=True)}">'
+    told = f'<meta name="version" content="0.0.0"><meta name="file" content="{quote(data)}">'
 
     def change(page: bytes) -> bytes:
         return NETRON_DATE.sub(b"", NETRON_VERSION.sub(lambda _: told.encode(), page))
 
-    site = Site(Path(netron.__file__).parent, change, {data: file.read_bytes()}, "consent=not-needed")
+    site = Site(Path(netron.__file__).parent, change, {data: saved.getvalue()}, "consent=not-needed")
     return ViewerPage("Netron", file.name, _address(serve(site)), draw(program.graph_module).text)
 
 

@@ -41,6 +41,14 @@ def test_netron_serves_its_page_and_the_saved_program(program, tmp_path, monkeyp
     assert got(page.url + "data/block.pt2") == (tmp_path / page.name).read_bytes()
 
 
+@pytest.mark.parametrize("name", ["50% of a?", "a#b", "größer", '"quoted"'])
+def test_netron_gets_the_program_under_any_name_of_a_file(program, tmp_path, monkeypatch, name):
+    monkeypatch.delenv("TENSORBOARD_PROXY_URL", raising=False)
+    page = open_in_netron(program, tmp_path, name=name)
+    (address,) = re.findall(r'<meta name="file" content="([^"]*)">', got(page.url).decode())
+    assert got(urllib.parse.urljoin(page.url, address)) == (tmp_path / f"{name}.pt2").read_bytes()
+
+
 def test_netrons_page_does_not_grow_old_and_reports_nothing(program, tmp_path, monkeypatch):
     monkeypatch.delenv("TENSORBOARD_PROXY_URL", raising=False)
     page = open_in_netron(program, tmp_path)
@@ -128,3 +136,7 @@ def test_a_program_that_was_not_exported_and_a_file_that_cannot_be_written_are_r
     for folder, name in ((tmp_path / "missing", "a"), (tmp_path, "a/b"), (tmp_path, "")):
         with pytest.raises(GraphError, match=r"cannot write .* a folder that exists, and a name without a slash"):
             open_in_netron(program, folder, name=name)
+    (tmp_path / "taken.pt2").mkdir()
+    for name in ("taken", "a\0b"):
+        with pytest.raises(GraphError, match=r"cannot write .* Python says: "):
+            open_in_netron(program, tmp_path, name=name)
