@@ -68,7 +68,7 @@ def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
             yield Attention(Urgency.SHOULD, record.student, exercise.id, sentence)
         if exercise.speed and exercise.speed.verdict is SpeedVerdict.ENVIRONMENT:
             what = "No bonus was decided" if exercise.bonus else "Counted cost decided the points for speed"
-            sentence = f"{what}, because of the machine: {exercise.speed.reason}"
+            sentence = f"{what}: {exercise.speed.reason}"
             yield Attention(Urgency.SHOULD, record.student, exercise.id, sentence)
         for flag in exercise.speed.flags if exercise.speed else ():
             yield Attention(Urgency.SHOULD, record.student, exercise.id, flag)

@@ -11,7 +11,6 @@ from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, Ex
 from autograder.host.report.safe_text import Html, coded, element, joined
 from autograder.host.report.wording import (
     EXERCISE_WORDS,
-    SPEED_WORDS,
     HiddenCategory,
     all_is_well,
     bonus_headline,
@@ -35,6 +34,7 @@ from autograder.host.report.wording import (
     speed_marks,
     speed_places,
     speed_roofline,
+    speed_words,
     with_minimum,
 )
 
@@ -153,7 +153,7 @@ def _quantities(record: ExerciseRecord) -> Iterator[Html]:
         told = element("div", coded(bonus_reason(record.bonus)), style=f"{_QUIET};{_WRAPPED}")
         yield element("div", headline, told, style="margin-top:10px")
     if record.speed is not None:
-        yield _speed(record.speed, folded=all_is_well(record))
+        yield _speed(record.speed, speed_words(record), folded=all_is_well(record))
     if record.badge is not None:
         yield _badge_of(record.badge)
 
@@ -165,9 +165,9 @@ def _badge_of(record: KernelRecord) -> Html:
     return element("div", headline, *lines, style="margin-top:10px")
 
 
-def _speed(speed: SpeedRecord, *, folded: bool) -> Html:
+def _speed(speed: SpeedRecord, decided: str, *, folded: bool) -> Html:
     """Draw the ratio, and say what explains it, folded if nothing needs attention."""
-    verdict = element("span", f" · {SPEED_WORDS[speed.verdict]}", style=_QUIET)
+    verdict = element("span", f" · {decided}", style=_QUIET)
     headline = joined("measured speed: ", element("strong", speed_headline(speed)), verdict)
     sentences = (
         speed_doubt(speed),

@@ -7,7 +7,6 @@ from autograder.host.records import CheckRecord, ExerciseRecord, ExerciseStatus,
 from autograder.host.report.safe_text import one_line, printable
 from autograder.host.report.wording import (
     EXERCISE_WORDS,
-    SPEED_WORDS,
     HiddenCategory,
     bonus_headline,
     bonus_reason,
@@ -29,6 +28,7 @@ from autograder.host.report.wording import (
     speed_marks,
     speed_places,
     speed_roofline,
+    speed_words,
     with_minimum,
 )
 
@@ -85,7 +85,7 @@ def _quantities(record: ExerciseRecord) -> Iterator[str]:
         yield f"  bonus: {bonus_headline(record.bonus)}"
         yield _indented(bonus_reason(record.bonus), 6)
     if record.speed is not None:
-        yield from _speed(record.speed)
+        yield from _speed(record.speed, speed_words(record))
     if record.badge is not None:
         yield f"  bandwidth badge, no points: {kernel_headline(record.badge)}"
         for words in filter(None, (kernel_details(record.badge), record.badge.reason)):
@@ -95,8 +95,8 @@ def _quantities(record: ExerciseRecord) -> Iterator[str]:
 _SIGNS = {"same": "1", "passing": "p", "full": "f", "ideal": "i"}
 
 
-def _speed(speed: SpeedRecord) -> Iterator[str]:
-    yield f"  measured speed: {speed_headline(speed)} · {SPEED_WORDS[speed.verdict]}"
+def _speed(speed: SpeedRecord, decided: str) -> Iterator[str]:
+    yield f"  measured speed: {speed_headline(speed)} · {decided}"
     at = {name: round(place * (LINE_CHARACTERS - 1)) for name, place in speed_places(speed).items()}
     line = ["·"] * LINE_CHARACTERS
     line[at["low"] : at["high"] + 1] = "═" * (at["high"] + 1 - at["low"])

@@ -51,12 +51,12 @@ SHORT_WORDS = {
     ExerciseStatus.GRADER_ERROR: "an error of ours",
 }
 _UNITS = {"us": "µs", "ms": "ms", "s": "s", "bytes": "bytes", "percent": "%"}
-SPEED_WORDS = {
+_SPEED_WORDS = {
     SpeedVerdict.PASS: "fast enough",
     SpeedVerdict.FAIL: "not fast enough",
-    SpeedVerdict.INCONCLUSIVE: "too close to call, so counted cost decides",
-    SpeedVerdict.ENVIRONMENT: "not judged because of the machine, so counted cost decides",
-    SpeedVerdict.SHOWN: "shown, not graded: counted cost decides",
+    SpeedVerdict.INCONCLUSIVE: "too close to call",
+    SpeedVerdict.ENVIRONMENT: "not judged, because of the machine",
+    SpeedVerdict.SHOWN: "shown, not graded",
 }
 
 
@@ -182,6 +182,15 @@ def bonus_reason(bonus: BonusRecord) -> str:
     """Return the reason, and how long the first step took to build and run."""
     first = f" The first step was finished after {bonus.first_step_s:.1f} s." if bonus.first_step_s else ""
     return f"{bonus.reason}{first}"
+
+
+def speed_words(record: ExerciseRecord) -> str:
+    """Return what the measured speed of a record decided; a bonus has no counted cost in place of an open verdict."""
+    if record.speed is None:
+        return ""
+    words = _SPEED_WORDS[record.speed.verdict]
+    is_decided = record.bonus is not None or record.speed.verdict in (SpeedVerdict.PASS, SpeedVerdict.FAIL)
+    return words if is_decided else f"{words}: counted cost decides"
 
 
 def speed_headline(speed: SpeedRecord) -> str:
