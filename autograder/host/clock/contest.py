@@ -46,6 +46,7 @@ an undecided verdict costs no points."""
 CPU_TRIES = 3  # rounds a side in each pair: a CPU that was steady in calibration may be disturbed right after it
 TWIN_EVERY = 4  # one in so many problems, drawn, is a twin
 TWIN_STRETCH = 64  # of whose elements one in so many differs
+NEEDS_GPU = "It is measured where answers compute on a GPU."
 SHOWN_ONLY = "Shown, not graded: the counted cost earns the points, since other programs share this CPU."
 
 
@@ -69,7 +70,7 @@ class Contest:
 
     def trial(self, plan: Plan) -> Trial:
         """Run one trial in new processes."""
-        with self._side(self._candidate) as candidate, self._side(self._baseline) as baseline:
+        with contextlib.closing(self._candidate()) as candidate, contextlib.closing(self._baseline()) as baseline:
             trial = run_trial(candidate, baseline, self.job(), plan)
             if self.artifact is not None:
                 trial.answer_cost, trial.baseline_cost = self._cost(candidate), self._cost(baseline)
@@ -77,7 +78,7 @@ class Contest:
 
     def control(self, pairs: int) -> Trial:
         """Time the baseline against itself, in two new processes."""
-        with self._side(self._baseline) as first, self._side(self._baseline) as second:
+        with contextlib.closing(self._baseline()) as first, contextlib.closing(self._baseline()) as second:
             return run_trial(first, second, self.job(), Plan(max_pairs=pairs))
 
     def job(self) -> Job:
@@ -119,14 +120,6 @@ class Contest:
     @property
     def _inputs(self) -> Any:
         return self.program.program.inputs
-
-    @contextlib.contextmanager
-    def _side(self, make: Callable[[], Side]) -> Iterator[Side]:
-        side = make()
-        try:
-            yield side
-        finally:
-            side.close()
 
     def _baseline(self) -> Side:
         return self._of_graph(Artifact(self.program.graph, self.program.tensors), is_baseline=True)

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 from autograder.host.bandwidth import MOST_SHARE, SHARES
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.clock.contest import GRADED, one_at_a_time, problems
+from autograder.host.clock.contest import GRADED, NEEDS_GPU, one_at_a_time, problems
 from autograder.host.clock.gpu import CUDA, Gpu
 from autograder.host.clock.kernel_contest import KernelContest, Shares
-from autograder.host.clock.trial import LEAST_PAIRS, WrongTimedOutputError
+from autograder.host.clock.trial import WrongTimedOutputError, can_be_timed
 from autograder.host.clock.verdict import Assessment, assess, enough
 from autograder.host.draw import Draw
 from autograder.host.exercise import Exercise
@@ -25,11 +25,10 @@ from course_lib.timing.decisions import CONFIDENCE
 from course_lib.timing.summaries import median_interval
 
 SECRET = "measured bandwidth"  # names the draw of inputs
-NOT_HERE = "It is measured where the grading machine has a GPU."
 NOT_RIGHT = "Kernels are timed if every check of the answer passed."
 NO_COPY = "The copy itself could not be timed on this GPU."
 REVIEW = "There is no badge until a person has looked at the answer."
-COLOURS: Mapping[Badge, str] = {badge: f"{share:.0%}".replace("%", " %") for badge, share in SHARES.items()}
+LEAST: Mapping[Badge, str] = {badge: f"{share:.0%}".replace("%", " %") for badge, share in SHARES.items()}
 
 
 def time_kernels(
@@ -41,8 +40,8 @@ def time_kernels(
     """
     if exercise.bandwidth is None:
         return None
-    if not sandbox.measures or not sandbox.has_cuda:
-        return KernelRecord(False, NOT_HERE)
+    if not sandbox.has_cuda:
+        return KernelRecord(False, NEEDS_GPU)
     if not right:
         return KernelRecord(False, NOT_RIGHT)
     load = answer.timed(exercise.bandwidth)
@@ -53,7 +52,7 @@ def time_kernels(
     except WrongTimedOutputError as error:
         return KernelRecord(True, str(error))
     except AnswerFailedError as error:
-        return KernelRecord(True, error.message) if _copy_runs(of) else KernelRecord(False, NO_COPY)
+        return KernelRecord(True, error.message) if can_be_timed(of.control) else KernelRecord(False, NO_COPY)
     except (MalformedAnswerError, ProtocolError) as error:
         return KernelRecord(True, f"The kernels could not be timed: {error}")
 
@@ -82,15 +81,6 @@ def measured(of: KernelContest) -> KernelRecord:
     )
 
 
-def _copy_runs(of: KernelContest) -> bool:
-    """Return whether the copy can be timed here; otherwise the machine is too small, not the answer."""
-    try:
-        of.control(LEAST_PAIRS)
-    except AnswerFailedError:
-        return False
-    return True
-
-
 def _badge(result: Assessment) -> Badge | None:
     if result.verdict is not Verdict.PASS:
         return None
@@ -109,14 +99,14 @@ def _flags(result: Assessment) -> list[str]:
 
 def _reason(result: Assessment, badge: Badge | None, flags: tuple[str, ...]) -> str:
     if flags:
-        return f"{_begun(flags[0])}. {REVIEW}"
+        return f"{_capitalised(flags[0])}. {REVIEW}"
     if result.verdict is Verdict.ENVIRONMENT:
-        return _begun(result.passing.reason)
+        return _capitalised(result.passing.reason)
     if result.verdict is Verdict.INCONCLUSIVE:
-        return f"The times were too close to {COLOURS[Badge.BRONZE]} to say whether there is a badge."
-    asked = ", ".join(f"{each} from {at}" for each, at in COLOURS.items())
+        return f"The times were too close to {LEAST[Badge.BRONZE]} to say whether there is a badge."
+    asked = ", ".join(f"{each} from {at}" for each, at in LEAST.items())
     return f"Badges by the share of a copy's bandwidth: {asked}."
 
 
-def _begun(text: str) -> str:
+def _capitalised(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"

@@ -5,7 +5,7 @@ The kernels get new inputs in each round, and all their outputs are verified. Th
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,14 +66,14 @@ class KernelContest:
 
     def trial(self, plan: Plan) -> Trial:
         """Run one trial in new processes."""
-        with self._side(self._kernels) as kernels, self._side(self._copy) as copy:
+        with contextlib.closing(self._kernels()) as kernels, contextlib.closing(self._copy()) as copy:
             return run_trial(kernels, copy, self._job(), plan)
 
     def control(self, pairs: int) -> Trial:
         """Time the copy against itself, in two new processes."""
         draw = self._drawing(self._copied)
         job = Job(draw, lambda problem: problem, self._most_bytes())
-        with self._side(self._plain_copy) as first, self._side(self._plain_copy) as second:
+        with contextlib.closing(self._plain_copy()) as first, contextlib.closing(self._plain_copy()) as second:
             return run_trial(first, second, job, Plan(max_pairs=pairs))
 
     def _job(self) -> Job:
@@ -98,14 +98,6 @@ class KernelContest:
     def _copied(self) -> tuple[TensorSpec, ...]:
         """Return what is copied: half of the bytes is read, the other half written."""
         return (TensorSpec((-(-self.of.bytes_moved // 8),)),)
-
-    @contextlib.contextmanager
-    def _side(self, make: Callable[[], Side]) -> Iterator[Side]:
-        side = make()
-        try:
-            yield side
-        finally:
-            side.close()
 
     def _kernels(self) -> Side:
         session = Session(self.sandbox, self.load, wall_s=self.wall_s)

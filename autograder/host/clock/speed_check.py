@@ -12,7 +12,7 @@ from typing import Any
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.clock.contest import Contest, measure, show
 from autograder.host.clock.timed_graph import timed_graph
-from autograder.host.clock.trial import LEAST_PAIRS, WrongTimedOutputError
+from autograder.host.clock.trial import WrongTimedOutputError, can_be_timed
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise
 from autograder.host.kinds.graph import GraphAnswer
@@ -80,7 +80,7 @@ def time_answer(
     except WrongTimedOutputError as error:
         return _untimed(error, graded)
     except AnswerFailedError as error:
-        return _untimed(error, graded and _baseline_runs(of))
+        return _untimed(error, graded and can_be_timed(of.control))
     except (MalformedAnswerError, ProtocolError) as error:
         raise AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True) from None
 
@@ -116,15 +116,6 @@ def _untimed(error: Exception, graded: bool) -> Timed:
     if isinstance(error, AnswerFailedError) and error.status is ExerciseStatus.MALFORMED_ANSWER:
         raise error
     return Timed(most=0.0, said=str(error)) if graded else Timed()
-
-
-def _baseline_runs(of: Contest) -> bool:
-    """Return whether the baseline itself can be timed here; otherwise the machine is too small, not the answer."""
-    try:
-        of.control(LEAST_PAIRS)
-    except AnswerFailedError:
-        return False
-    return True
 
 
 def _contest(exercise: Exercise, answer: Any, load: LoadAnswer, sandbox: Sandbox, draw: Draw) -> Contest:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.clock.contest import measure, one_at_a_time, show
+from autograder.host.clock.contest import NEEDS_GPU, measure, one_at_a_time, show
 from autograder.host.clock.gpu import CUDA, Gpu
 from autograder.host.clock.step_contest import StepContest
 from autograder.host.clock.trial import WrongTimedOutputError
@@ -23,12 +23,12 @@ from autograder.host.session import AnswerFailedError
 from autograder.host.speed import PASSING_SHARE
 from autograder.host.traced import traced
 from autograder.protocol import ProtocolError
+from course_lib.timing import Verdict
 
 MOST = 10.0
 CAP_S = 600.0
 """The longest time until the first step is finished, with empty caches: the pass, a new process, and compilation."""
 SECRET = "measured step"  # names the draw of weights and inputs
-NOT_HERE = "It is measured where the grading machine has a GPU."
 NOT_RIGHT = "A step is timed if each check of the answer earns points."
 SHOWN_ONLY = "Shown, not graded: a GPU decides the bonus, since other programs share this CPU."
 
@@ -64,7 +64,7 @@ def time_step(
     if exercise.step is None:
         return Bonus()
     if not sandbox.measures:
-        return _open(NOT_HERE)
+        return _open(NEEDS_GPU)
     if not right:
         return _open(NOT_RIGHT)
     try:
@@ -72,7 +72,7 @@ def time_step(
             of, first_s = _built(exercise, answer, sandbox, Draw(seed, exercise.id, SECRET), cap_s, gpu, now_s)
         of = replace(of, wall_s=cap_s + exercise.wall_s)
         if not sandbox.has_cuda:
-            return Bonus(_none(NOT_HERE, first_s, assessed=False), show(of))
+            return Bonus(_none(NEEDS_GPU, first_s, assessed=False), show(of))
         return _measured(of, first_s)
     except (CheckFailedError, WrongTimedOutputError, TooSlowToBuildError) as error:
         return Bonus(_none(str(error), assessed=sandbox.has_cuda))
@@ -131,6 +131,8 @@ def _too_slow(cap_s: float) -> str:
 
 def _measured(of: StepContest, first_s: float) -> Bonus:
     record, found = measure(of)
+    if found.verdict is Verdict.ENVIRONMENT:
+        return Bonus(_none(f"The bonus was {record.reason}", first_s, assessed=False), record)
     asked = of.thresholds
     points = round(MOST * found.least, 6)
     earns = f"{asked.passing:.3g} times as fast earns {MOST * PASSING_SHARE:g}, {asked.full:.3g} earns {MOST:g}."

@@ -3,6 +3,7 @@
 Its rounds, pairs and verdict are those of any contest of graphs. The optimiser is left out: it is the same for both.
 """
 
+import contextlib
 import math
 import secrets
 from collections.abc import Callable
@@ -30,7 +31,7 @@ class StepContest(Contest):
 
     def first_step(self) -> None:
         """Run one step of the answer in a new process, with everything that has to be built and compiled for it."""
-        with self._side(self._candidate) as candidate:
+        with contextlib.closing(self._candidate()) as candidate:
             candidate.open(1)
             candidate.window([self.job().draw()])
 

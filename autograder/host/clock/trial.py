@@ -19,6 +19,7 @@ import torch
 from autograder.host.clock.memory import Problem
 from autograder.host.clock.real_time import real_time_priority
 from autograder.host.clock.side import Side, Window, net_us, problems_for
+from autograder.host.session import AnswerFailedError
 from autograder.protocol.requests.loads import Cost
 from course_lib.timing.decisions import ALPHA, Pair, ratio_noise
 from course_lib.timing.sign_test import least_pairs
@@ -133,6 +134,15 @@ def run_trial(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
             candidate.close()
             trial.alone_us = max(trial.alone_us, _alone_us(trial, baseline, job))
     return trial
+
+
+def can_be_timed(control: Callable[[int], Trial]) -> bool:
+    """Return whether `control`, which times the baseline against itself, ends; else the machine is too small for it."""
+    try:
+        control(LEAST_PAIRS)
+    except AnswerFailedError:
+        return False
+    return True
 
 
 def _calibrated(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:

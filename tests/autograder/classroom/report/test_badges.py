@@ -5,13 +5,14 @@ import io
 from dataclasses import replace
 
 from autograder.classroom.report import checks_csv, class_html, summarise, this_environment
+from autograder.host.clock.contest import NEEDS_GPU
 from autograder.host.records import Badge, KernelRecord, SubmissionRecord
 from autograder.host.report import exercise_html, exercise_text
 from tests.autograder.classroom.report.sample_class import attention_exercise, submission
 
 MEASURED = KernelRecord(True, "Badges by share.", Badge.SILVER, 0.79, 0.78, 0.8, 201_326_592, 85.0, 67.0)
 TOO_GOOD = replace(MEASURED, badge=None, share=1.2, flags=("faster than memory allows: look",))
-NOT_HERE = KernelRecord(False, "It is measured where the grading machine has a GPU.")
+NOT_HERE = KernelRecord(False, NEEDS_GPU)
 UNDECIDED = replace(MEASURED, assessed=False, badge=None)
 MISSED = replace(MEASURED, badge=None, share=0.4)
 FAILED = KernelRecord(True, "Triton does not compile `kernel`.")

@@ -13,13 +13,14 @@ from torch.nn import functional as F
 from autograder.exercises import find
 from autograder.host import judge as judges
 from autograder.host.artifacts import Artifact
-from autograder.host.clock.contest import contest
-from autograder.host.clock.step_bonus import CAP_S, MOST, NOT_HERE, NOT_RIGHT, Bonus, time_step
+from autograder.host.clock.contest import NEEDS_GPU, contest
+from autograder.host.clock.step_bonus import CAP_S, MOST, NOT_RIGHT, Bonus, time_step
 from autograder.host.clock.step_contest import StepContest
 from autograder.host.clock.trial import Plan, WrongTimedOutputError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError
-from autograder.host.records import BonusRecord, SpeedVerdict
+from autograder.host.records import BonusRecord, ExerciseRecord, ExerciseStatus, SpeedVerdict
+from autograder.host.report.wording import speed_words
 from autograder.host.sandbox import open_sandbox
 from autograder.host.speed import Speed
 from autograder.host.traced import Program, TensorSpec, traced
@@ -141,6 +142,20 @@ def test_the_step_as_it_was_earns_none_and_loses_nothing(monkeypatch):
     assert found.speed.ratio == pytest.approx(1.0, rel=0.05)
 
 
+def test_a_gpu_that_others_use_assesses_no_bonus_and_the_report_says_why(monkeypatch):
+    gpu = SimulatedGpu()
+    gpu.neighbours.append(4_000)
+    found = bonus_of(Fused, **on(gpu, monkeypatch))
+
+    assert (found.record.points, found.record.assessed) == (0.0, False)
+    assert found.record.reason == (
+        "The bonus was not judged, because of the machine: 1 other processes compute on NVIDIA Simulated."
+    )
+    record = ExerciseRecord("17", "t", 1.0, 1.0, ExerciseStatus.GRADED, speed=found.speed, bonus=found.record)
+    assert speed_words(record) == "not judged, because of the machine"
+    assert speed_words(replace(record, bonus=None)) == "not judged, because of the machine: counted cost decides"
+
+
 def test_a_step_whose_forward_is_quick_and_whose_backward_does_the_work_is_slow(monkeypatch):
     gpu = SimulatedGpu()
     how = on(gpu, monkeypatch)
@@ -180,14 +195,14 @@ def test_a_cpu_that_measures_shows_the_ratio_and_assesses_no_bonus():
     sandbox.measures_on_cpu = True
     found = bonus_of(Gate, sandbox)
 
-    assert (found.record.points, found.record.assessed, found.record.reason) == (0.0, False, NOT_HERE)
+    assert (found.record.points, found.record.assessed, found.record.reason) == (0.0, False, NEEDS_GPU)
     assert found.speed.verdict is SpeedVerdict.SHOWN
     assert found.record.first_step_s > 0
 
 
 @pytest.mark.parametrize(
     ("sandbox", "right", "reason"),
-    [(SimpleNamespace(measures=False), True, NOT_HERE), (ON_GPU, False, NOT_RIGHT)],
+    [(SimpleNamespace(measures=False), True, NEEDS_GPU), (ON_GPU, False, NOT_RIGHT)],
 )
 def test_where_nothing_is_measured_the_bonus_is_not_assessed(sandbox, right, reason):
     assert bonus_of(None, sandbox, right=right).record == BonusRecord(0.0, MOST, False, reason)
