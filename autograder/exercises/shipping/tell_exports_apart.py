@@ -198,7 +198,9 @@ def require_shown(results: Mapping[str, Any], named: str, wrong: str, shows: str
     for each in NAMES:
         if not isinstance(results[each], Tensor) or results[each].shape != expected.shape:
             why = results[each] if isinstance(results[each], str) else f"it gives {tuple(results[each].shape)}"
-            raise CheckFailedError(f'{about}"{each}" does not fit these inputs: {why}. Anybody would notice that.')
+            raise CheckFailedError(
+                f'{about}"{each}" does not fit these inputs: {why}. Choose inputs that both models take.'
+            )
     if not close(results[right], expected, AGREES):
         raise CheckFailedError(
             f"{about}On these inputs even the right model is further than {AGREES} from the module; they do not show "

@@ -88,7 +88,7 @@ def test_a_likely_mistake_is_named(mistake):
 
 def test_a_model_that_does_not_run_shows_nothing():
     results = {"module": torch.ones(2), "first": "INVALID_ARGUMENT", "second": torch.ones(2)}
-    with pytest.raises(CheckFailedError, match="Anybody would notice"):
+    with pytest.raises(CheckFailedError, match="Choose inputs that both models take"):
         require_shown(results, "first", "first", "", "")
 
 

@@ -71,7 +71,10 @@ def small(draw: Draw) -> Twins:
 
 
 def smallest(draw: Draw) -> Twins:
-    """Return rows divided by their largest number; the wrong model adds an epsilon. Rows of zeros are NaN in both."""
+    """Return rows divided by their largest number; the wrong model adds an epsilon.
+
+    A row of zeros is NaN in the module and in the right model, so it shows nothing.
+    """
     epsilon = draw.choice((0.003, 0.01))
     largest = "a = Abs(x) m = ReduceMax<keepdims=1>(a, at)"
     return Twins(
@@ -136,8 +139,7 @@ def large(draw: Draw) -> Twins:
 
 def _pooled(draw: Draw, wrong: str) -> Twins:
     masked = "m = Cast<to=1>(mask) k = Unsqueeze(m, last) p = Mul(x, k) s = ReduceSum<keepdims=0>(p, at)"
-    one = "o = Constant<value_float=1.0>()"
-    count = f"{one} n = ReduceSum<keepdims=0>(k, at) c = Max(n, o)"
+    count = "o = Constant<value_float=1.0>() n = ReduceSum<keepdims=0>(k, at) c = Max(n, o)"
     body = f"{masked} {{}} d = Div(s, c) y = Mul(d, scale)"
     return Twins(
         "Pooled",
@@ -146,7 +148,7 @@ def _pooled(draw: Draw, wrong: str) -> Twins:
         {"scale": draw.normal(4) + 3},
         {"batch": (1, 4), "length": (1, 12), "x": (-10, 10), "mask": (0, 1)},
         body.format(count),
-        body.format(wrong.format(count=count, one=one)),
+        body.format(wrong),
         "Try masks that keep few tokens.",
         {"at": [1], "last": [2]},
     )
