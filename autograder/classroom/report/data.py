@@ -16,7 +16,7 @@ COLUMNS = (
     *("student", "assignment", "exercise", "status"),
     *("check", "category", "hidden", "check_status", "points", "max_points", "speed", "message", "badge"),
     *("ratio", "ratio_low", "ratio_high"),  # of a check for speed whose ratio was measured, with its 95 % interval
-    "bonus",  # of the whole exercise, where it was assessed; no mark contains it
+    "bonus",  # of the whole exercise, in each of its lines, where it was assessed; no mark contains it
 )
 
 
@@ -43,16 +43,17 @@ def _rows(summary: ClassSummary) -> Iterator[list[object]]:
                 bonus = e.bonus.points if e.bonus is not None and e.bonus.assessed else ""
                 for c in e.checks:
                     about = [_cell(c.name), _cell(c.category), c.hidden, str(c.status), c.points, c.max_points]
-                    yield [*where, *about, c.by or "", _cell(c.message), *_ratio(e, c), bonus]
+                    yield [*where, *about, c.by or "", _cell(c.message), _badge(e), *_ratio(e, c), bonus]
+
+
+def _badge(exercise: ExerciseRecord) -> str:
+    return (exercise.badge and exercise.badge.badge) or ""
 
 
 def _ratio(exercise: ExerciseRecord, check: CheckRecord) -> list[object]:
-    """Return the exercise's badge, which is no points, and the ratio of a check for speed with its interval."""
-    badge = exercise.badge.badge if exercise.badge and exercise.badge.badge else ""
+    """Return the ratio of a check for speed, with its interval."""
     speed = exercise.speed if check.by else None
-    if speed is None:
-        return [badge, "", "", ""]
-    return [badge, *(round(ratio, 3) for ratio in (speed.ratio, speed.ratio_low, speed.ratio_high))]
+    return ["", "", ""] if speed is None else [round(r, 3) for r in (speed.ratio, speed.ratio_low, speed.ratio_high)]
 
 
 def _cell(text: str) -> str:

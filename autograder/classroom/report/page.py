@@ -191,13 +191,13 @@ def _cell(record: ExerciseRecord | None) -> Html:
     if record.status is ExerciseStatus.GRADER_ERROR:
         return element("span", "not graded", class_="tag decide")
     full = " ✓" if record.max_points > 0 and record.points >= record.max_points - 1e-9 else ""
-    full += f" · {record.badge.badge} badge" if record.badge and record.badge.badge else ""
+    badge = f" · {record.badge.badge} badge" if record.badge and record.badge.badge else ""
     word = status_word(record)
     below = element("div", word, class_="quiet small") if word else ""
     bonus = ""
     if record.bonus is not None and record.bonus.points:
         bonus = element("div", f"bonus {number(record.bonus.points)}", class_="small")
-    marked = f"{marks(record.points, record.max_points)}{full}"
+    marked = f"{marks(record.points, record.max_points)}{full}{badge}"
     return joined(marked, _bar(record.points, record.max_points), bonus, below)
 
 
