@@ -20,8 +20,8 @@ NOBODY = -1
 class Conflict:
     """An element that one program writes and another program of the same launch reads or writes.
 
-    Programs of a launch run in any order and at the same time, so its value is a matter of chance. Atomic additions by
-    two programs add up, in an order that changes from run to run.
+    Programs of a launch run in any order and at the same time, so nothing determines its value. Atomic additions by two
+    programs add up, in an order that changes from run to run.
     """
 
     launch: int
@@ -33,7 +33,7 @@ class Conflict:
 
 
 class _Users:
-    """Which program wrote each element of one tensor last, when, and which two read it first."""
+    """Which program wrote each element of one tensor last, and when; which one read it first, and which other last."""
 
     def __init__(self, elements: int) -> None:
         self.writer, self.reader, self.second = np.full((3, elements), NOBODY)
