@@ -5,10 +5,10 @@ from dataclasses import fields
 import pytest
 import torch
 
-from autograder.exercises.launch_overhead.find_violations import program
 from autograder.exercises.launch_overhead.launch_bound import RULE, _reason
 from autograder.exercises.launch_overhead.replay_by_shape import require_replays
 from autograder.exercises.programs import replayed_runs
+from autograder.exercises.programs.recorded_calls import program
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from course_lib import launches

@@ -1,11 +1,11 @@
 """Hidden checks and controls of exercise 15.3."""
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.launch_overhead.find_violations import (
+from autograder.exercises.launch_overhead.find_violations import finds
+from autograder.exercises.programs.recorded_calls import (
     cached,
     created,
     fed_back,
-    finds,
     host_read,
     own_generator,
     rebound,
