@@ -8,7 +8,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.errors import KernelError
-from course_lib.kernel_programs.access_log import AccessLog, Stray
+from course_lib.kernel_programs.access_log import AccessLog
+from course_lib.kernel_programs.accesses import Stray
 from course_lib.kernel_programs.races import Conflict
 
 ATEN = torch.ops.aten
