@@ -6,7 +6,7 @@ import io
 import logging
 import random
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -137,7 +137,8 @@ def _check(modes: Sequence[str], example_inputs: object, probe_inputs: Sequence[
     for number, inputs in enumerate(probe_inputs, start=1):
         if not isinstance(inputs, Mapping):
             require_tuple("compare_modes", f"probe {number}", inputs)
-    if isinstance(modes, str) or not modes or not set(modes) <= set(MODES):
+    several = isinstance(modes, Collection) and not isinstance(modes, str) and modes  # a generator could be read once
+    if not several or not all(isinstance(mode, str) and mode in MODES for mode in modes):
         raise CaptureError(
             f"compare_modes got modes={modes!r}; it expects several of {', '.join(map(repr, MODES))}, such as "
             'modes=("trace", "fx").'

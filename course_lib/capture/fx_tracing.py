@@ -7,7 +7,7 @@
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -97,10 +97,10 @@ def trace(
 
 
 def _check_leaves(model: nn.Module | Callable[..., object], leaf_modules: Sequence[LeafModule]) -> None:
-    if isinstance(leaf_modules, (str, type)):
-        raise CaptureError(
-            f"capture got leaf_modules={leaf_modules!r}; it expects several, such as ({leaf_modules!r},)."
-        )
+    if isinstance(leaf_modules, (str, type)) or not isinstance(leaf_modules, Collection):
+        shown = leaf_modules.__name__ if isinstance(leaf_modules, type) else repr(leaf_modules)
+        such_as = shown if isinstance(leaf_modules, (str, type)) else "torch.nn.Linear"
+        raise CaptureError(f"capture got leaf_modules={shown:.80}; it expects several, such as ({such_as:.80},).")
     paths = [path for path, _ in model.named_modules(remove_duplicate=False)] if isinstance(model, nn.Module) else []
     for leaf in leaf_modules:
         if not isinstance(leaf, (str, type)):
@@ -108,9 +108,11 @@ def _check_leaves(model: nn.Module | Callable[..., object], leaf_modules: Sequen
                 f"capture got a leaf module of type {type(leaf).__name__}; it expects a class, or the path of a module."
             )
         if isinstance(leaf, str) and leaf not in paths:
+            shown = ", ".join(map(repr, paths[1 : SHOWN_PATHS + 1])) or "none"
+            left_out = max(len(paths) - 1 - SHOWN_PATHS, 0)
             raise CaptureError(
                 f"capture got leaf_modules with {leaf!r}, and {name_of(model)} has no module at this path; it has "
-                f"{', '.join(map(repr, paths[1:SHOWN_PATHS])) or 'none'}."
+                f"{shown}{f' and {left_out} more' if left_out else ''}."
             )
 
 

@@ -167,11 +167,13 @@ def test_torchscript_says_that_it_cannot_read_a_lambda(program: Callable[[torch.
     [
         ({"leaf_modules": ("outer",)}, "no module at this path; it has 'inner', 'inner.0'"),
         ({"leaf_modules": "inner"}, "got leaf_modules='inner'; it expects several"),
+        ({"leaf_modules": nn.ReLU}, r"got leaf_modules=ReLU; it expects several, such as \(ReLU,\)"),
+        ({"leaf_modules": None}, r"got leaf_modules=None; it expects several, such as \(torch.nn.Linear,\)"),
         ({"leaf_modules": (nn.ReLU(),)}, "a leaf module of type ReLU; it expects a class, or the path"),
         ({"concrete_args": {"tims": 1}}, "no argument of this name; it has 'x', 'mask', 'times'"),
         ({"concrete_args": (1,)}, r"got concrete_args=\(1,\); it expects a dict"),
     ],
-    ids=["path", "text", "module", "name", "tuple"],
+    ids=["path", "text", "class", "nothing", "module", "name", "tuple"],
 )
 def test_a_leaf_or_an_argument_that_the_program_does_not_have_is_named(arguments: Any, sentence: str) -> None:
     with pytest.raises(CaptureError, match=sentence):

@@ -279,8 +279,10 @@ def test_a_list_that_was_an_input_keeps_its_tensors_in_lazy_capture() -> None:
         ({"probe_inputs": torch.ones(2, 3)}, "got probe_inputs of type Tensor"),
         ({"modes": ("fx", "jit")}, r"got modes=\('fx', 'jit'\); it expects several of 'trace', 'script'"),
         ({"modes": "fx"}, "got modes='fx'; it expects several of"),
+        ({"modes": (mode for mode in ("fx", "trace"))}, "got modes=<generator.*; it expects several of"),
+        ({"modes": (["fx"],)}, r"got modes=\(\['fx'\],\); it expects several of"),
     ],
-    ids=["example", "probe", "probes", "unknown mode", "one mode"],
+    ids=["example", "probe", "probes", "unknown mode", "one mode", "generator", "list in a tuple"],
 )
 def test_inputs_that_are_no_tuple_and_modes_that_do_not_exist_are_refused(arguments, sentence):
     given = {"example_inputs": (torch.ones(2, 3),), "modes": ("fx",), **arguments}
