@@ -28,9 +28,11 @@ def heat_map(name: str, values: torch.Tensor, *, rows: str = "query", columns: s
         >>> print(heat_map("identity", torch.eye(3)))
         identity: 3 query by 3 key, from 0 to 1; query 0 is largest at key 0, 1 at 1, 2 at 2
 
-    `rows` and `columns` name what the two dimensions count. Raises `ProfilingError` for another number of dimensions,
-    for more than 64 rows or columns, and for numbers that are not finite.
+    `rows` and `columns` name what the two dimensions count. Raises `ProfilingError` for what is no tensor of
+    two dimensions, for more than 64 rows or columns, and for numbers that are not finite.
     """
+    if not isinstance(values, torch.Tensor):
+        raise ProfilingError(f"heat_map got a {type(values).__name__}; it expects a tensor of two dimensions.")
     if values.dim() != 2 or not values.numel() or max(values.shape) > LARGEST or not torch.isfinite(values).all():
         raise ProfilingError(
             f"heat_map got a tensor of shape {tuple(values.shape)}; it expects finite numbers in two dimensions, of at "

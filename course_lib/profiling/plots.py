@@ -3,6 +3,7 @@
 import base64
 import html
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -59,13 +60,18 @@ def plot_lines(
 ) -> Plot:
     """Draw each line over the same x values in a plot of its own, side by side, with a number at every point.
 
-    The y axis begins at 0, so that lengths may be compared. The x values are spaced evenly, in the order given; with
-    `to_scale`, by their differences. Raises `ProfilingError` for lines of another length than the x values.
+    The y axis begins at 0, so that lengths may be compared, or at the least number if that is negative. The x values
+    are spaced evenly, in the order given; with `to_scale`, by their differences. Raises `ProfilingError` for lines of
+    another length than the x values, and for numbers that are not finite.
     """
     for name, ys in lines.items():
         if len(ys) != len(xs) or not xs:
             raise ProfilingError(
                 f"plot_lines got {len(ys)} numbers for {name!r}; it expects one for each of {len(xs)} x."
+            )
+        if not all(map(math.isfinite, (*xs, *ys))):
+            raise ProfilingError(
+                f"plot_lines got {[*ys]!r:.80} for {name!r} over {[*xs]!r:.80}; it expects finite numbers."
             )
     text = "\n".join(
         f"{name}: {', '.join(f'{x:g} → {_number(y)}' for x, y in zip(xs, ys, strict=True))}"
@@ -91,9 +97,10 @@ def _evenly(number: int) -> list[float]:
 
 def _panel(x_name: str, name: str, xs: Sequence[float], places: Sequence[float], ys: Sequence[float]) -> str:
     floor, right = HEIGHT - BOTTOM, WIDTH - 20
-    top = max(*ys, 0.0) or 1.0
+    least = min(*ys, 0.0)
+    span = (max(*ys, 0.0) - least) or 1.0
     points = [
-        (LEFT + 30 + place * (right - LEFT - 60), floor - y / top * (floor - TOP - 20))
+        (LEFT + 30 + place * (right - LEFT - 60), floor - (y - least) / span * (floor - TOP - 20))
         for place, y in zip(places, ys, strict=True)
     ]
     marks = "".join(
@@ -106,7 +113,7 @@ def _panel(x_name: str, name: str, xs: Sequence[float], places: Sequence[float],
     return (
         f'<text x="{WIDTH / 2}" y="18" text-anchor="middle" font-weight="bold">{html.escape(name)}</text>'
         f'<path d="M{LEFT} {TOP - 10}V{floor}H{right}" fill="none" stroke="#444"/>'
-        f'<text x="{LEFT - 8}" y="{floor + 4}" text-anchor="end">0</text>'
+        f'<text x="{LEFT - 8}" y="{floor + 4}" text-anchor="end">{_number(least)}</text>'
         f'<text x="{(LEFT + right) / 2}" y="{HEIGHT - 10}" text-anchor="middle">{html.escape(x_name)}</text>'
         f'<polyline points="{path}" fill="none" stroke="{COLOUR}" stroke-width="2"/>{marks}'
     )

@@ -50,6 +50,8 @@ def test_a_matrix_of_equal_numbers_is_white():
 def test_what_cannot_be_drawn_is_named(values):
     with pytest.raises(ProfilingError, match="finite numbers in two dimensions"):
         heat_map("nothing", values)
+    with pytest.raises(ProfilingError, match="got a list; it expects a tensor"):
+        heat_map("nothing", values.tolist())
 
 
 def test_blocks_of_a_mask_are_full_partial_or_empty():

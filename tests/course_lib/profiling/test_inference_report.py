@@ -167,6 +167,16 @@ def test_a_picture_of_a_figure_says_in_words_what_it_shows_and_is_drawn_once():
     assert not pyplot.fignum_exists(figure.number)
 
 
-def test_a_line_of_another_length_is_refused():
+def test_negative_numbers_stand_above_the_lower_end_of_the_axis():
+    plot = plot_lines("x", [1, 2, 3], {"y": [-2.0, 0.0, 2.0]})
+    low, middle, high = (float(place) for place in re.findall(r'<circle cx="[0-9.]+" cy="([0-9.]+)"', plot.svg))
+    assert low - middle == pytest.approx(middle - high)
+    assert f'y="{low + 4:.0f}" text-anchor="end">-2</text>' in plot.svg
+
+
+def test_a_line_of_another_length_and_numbers_that_are_not_finite_are_refused():
     with pytest.raises(ProfilingError, match="got 1 numbers for 'y'"):
         plot_lines("x", [1, 2], {"y": [1.0]})
+    for xs, ys in (([1, 2], [1.0, float("nan")]), ([1, float("inf")], [1.0, 2.0])):
+        with pytest.raises(ProfilingError, match="expects finite numbers"):
+            plot_lines("x", xs, {"y": ys})
