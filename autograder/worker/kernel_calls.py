@@ -79,13 +79,12 @@ class KernelCall:
         self._log.races.spoil = True
         with self._log, self._live:
             returned = self._names[request.launcher](*args, **kwargs)
-        is_tuple = isinstance(returned, tuple | list)
-        outputs = list(returned) if is_tuple else [returned]
-        numbers = tuple(self._number(output, len(outputs)) for output in outputs)
+        numbers = tuple(map(self._number, outputs_of(returned)))
         operands = tuple(self._traffic(i, len(inputs), numbers) for i in range(len(self._operands)))
         found = self._launches(), self._strays(), _told(self._log.conflicts())
         undefined = tuple(self._log.undefined.lines[:MOST_TOLD])
         most = self._log.widest, self._live.most
+        is_tuple = isinstance(returned, tuple | list)
         body = KernelsRun(is_tuple, numbers, operands, *found, *most, undefined, _told(self._log.races.found))
         return Result(body, [to_raw(self._operands[i]._memory, "an output") for i in numbers])
 
@@ -135,10 +134,7 @@ class KernelCall:
         self._operands.append(Operand(name, memory, self.make))
         return self._operands[-1]
 
-    def _number(self, output: object, count: int) -> int:
-        if not isinstance(output, Operand):
-            of_them = f"{count} things, one of them " if count > 1 else ""
-            raise LauncherError(f"The launcher returned {of_them}a {type(output).__name__}; expected tensors.")
+    def _number(self, output: Operand) -> int:
         return next(i for i, each in enumerate(self._operands) if each is output)
 
     def _traffic(self, number: int, inputs: int, outputs: Sequence[int]) -> OperandTraffic:
@@ -189,6 +185,16 @@ def _refuse_constant_tensors(kernel: Any, args: Sequence[Any], kwargs: Mapping[s
 
 def _has_tensor(arg: Any) -> bool:
     return any(map(_has_tensor, arg)) if isinstance(arg, tuple) else isinstance(arg, Operand)
+
+
+def outputs_of(returned: object) -> Sequence[Operand]:
+    """Return the tensors that a launcher returned, one or several; raises `LauncherError` for anything else."""
+    outputs = returned if isinstance(returned, tuple | list) else (returned,)
+    for output in outputs:
+        if not isinstance(output, Operand):
+            of_them = f"{len(outputs)} things, one of them " if len(outputs) > 1 else ""
+            raise LauncherError(f"The launcher returned {of_them}a {type(output).__name__}; expected tensors.")
+    return outputs
 
 
 def grid_of(grid: Any, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, ...]:

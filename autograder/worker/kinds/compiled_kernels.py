@@ -13,7 +13,7 @@ import torch
 from autograder.protocol import Handlers, Tensors
 from autograder.protocol.requests.kernel_runs import LoadTimedKernels
 from autograder.protocol.requests.loads import Part
-from autograder.worker.kernel_calls import LauncherError, Operand, grid_of, unwrapped
+from autograder.worker.kernel_calls import LauncherError, Operand, grid_of, outputs_of, unwrapped
 from autograder.worker.kinds.triton import BUILTINS, Names, checked_tree, innermost, run_part, torch_of_launchers
 from autograder.worker.rounds import Rounds
 from autograder.worker.tensors import filled
@@ -39,11 +39,7 @@ class CompiledLauncher:
         self._device = tensors[0].device
         operands = [Operand(f"input {i}", tensor, self._make) for i, tensor in enumerate(tensors)]
         args, kwargs = filled(self._arguments, operands)  # type: ignore[arg-type]  # operands in place of tensors
-        returned = self._launcher(*args, **kwargs)
-        outputs = returned if isinstance(returned, tuple | list) else (returned,)
-        if not all(isinstance(output, Operand) for output in outputs):
-            raise LauncherError("The launcher returned something else than tensors.")
-        return tuple(output._memory for output in outputs)
+        return tuple(output._memory for output in outputs_of(self._launcher(*args, **kwargs)))
 
     def _make(self, form: torch.Tensor, *, zero: bool = False) -> Operand:
         memory = torch.empty_strided(form.shape, form.stride(), dtype=form.dtype, device=self._device)

@@ -24,6 +24,13 @@ NO_KERNEL = """
 def blend(x, y, t):
     return x + t * (y - x)
 """
+NO_TENSOR = """
+import torch
+
+
+def blend(x, y, t):
+    return torch.empty_like(x), 3
+"""
 HELPER = """
 import torch
 import triton
@@ -78,12 +85,17 @@ def test_the_reference_answers_compile_and_return_what_is_timed():
 
 @pytest.fixture(scope="module")
 def groups() -> dict[str, list[str]]:
-    texts = {"no kernel": NO_KERNEL, "helper": HELPER, "open global": OPEN_GLOBAL}
+    texts = {"no kernel": NO_KERNEL, "no tensor": NO_TENSOR, "helper": HELPER, "open global": OPEN_GLOBAL}
     return dict(zip(texts, told([(BLEND, "blend", text) for text in texts.values()]), strict=True))
 
 
 def test_a_launcher_cannot_compute_with_tensors_of_the_timed_size(groups):
     assert groups["no kernel"][1].startswith("failed LauncherError The launcher computes with a tensor.")
+
+
+def test_a_launcher_that_returns_something_else_is_told_what_it_returned(groups):
+    (failed,) = groups["no tensor"][1:]
+    assert failed == "failed LauncherError The launcher returned 2 things, one of them a int; expected tensors."
 
 
 def test_a_global_constant_a_helper_kernel_and_options_of_a_launch_work(groups):
