@@ -14,6 +14,7 @@ from torch.utils import flop_counter
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.graph.memory import ByteBound, Storages, distinct_bytes, storage_of, tensors_in
+from course_lib.graph.noted_launches import Launch, noted_launches
 from course_lib.graph.shapes import describe_value, require_several
 
 # Operators that launch no kernel: they query a tensor, or return uninitialised memory.
@@ -85,8 +86,9 @@ def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
 
     The inputs are real or fake tensors. Each operator that PyTorch dispatches is one launch: it reads its distinct
     operands and writes its results. An expanded operand is read once. Views and queries of shapes cost nothing. An
-    operator of `course_lib.kernels` is one launch, regardless of its eager body. A gather (`embedding`,
-    `index_select`) is charged for the rows that it reads.
+    operator of `course_lib.kernels` is one launch, regardless of its eager body; one made by `kernel_operator` of
+    `course_lib.kernel_programs` is charged for each kernel that it launches. A gather (`embedding`, `index_select`) is
+    charged for the rows that it reads.
 
     `torch.cond` costs what its costlier branch does; any other operator that calls functions is one launch.
 
@@ -135,15 +137,26 @@ class _Counter(TorchDispatchMode):
         if func in SEVERAL:
             with self:
                 return SEVERAL[func](*args, **kwargs)
-        result = func(*args, **kwargs)
+        with noted_launches() as launches:
+            result = func(*args, **kwargs)
         self.storages.saw(tensors_in((args, kwargs)), tensors_in(result))
         if isinstance(func, torch._ops.HigherOrderOperator):
             self._charge_higher_order(func, args, kwargs, result)
+        elif launches:
+            self._charge_launches(launches)
+            self.minimum.saw_read(tensors_in((args, kwargs)))
         elif not _is_free(func):
             before = self.bytes_read + self.bytes_written, self.flops
             self._charge(func, args, kwargs, result)
             self.by_launch.append((self.bytes_read + self.bytes_written - before[0], self.flops - before[1]))
         return result
+
+    def _charge_launches(self, launches: Sequence[Launch]) -> None:
+        for launch in launches:
+            self.operators.append(launch.name)
+            self.bytes_read += launch.bytes_read
+            self.bytes_written += launch.bytes_written
+            self.by_launch.append((launch.bytes_read + launch.bytes_written, 0))
 
     def _charge_higher_order(self, func: Any, args: Any, kwargs: dict[str, object], result: object) -> None:
         """Charge the costlier branch of `torch.cond`, and any other operator that calls functions as one launch."""

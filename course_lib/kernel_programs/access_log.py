@@ -41,6 +41,7 @@ class AccessLog:
         self.grids: list[tuple[int, int, int]] = []
         self.widest = 0  # lanes of the largest block of addresses, masked ones included
         self.tensors: dict[str, torch.Tensor] = {}
+        self.filled: list[str] = []  # tensors that were made with values, such as zeros
         self.undefined = UndefinedLanes()
         self.races = Races()
         self._interpreter: Any = None

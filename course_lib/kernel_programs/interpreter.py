@@ -4,9 +4,11 @@ Triton decides when it is imported whether it interprets. Private parts of Trito
 triton 3.7.1.
 """
 
+import contextlib
 import importlib
 import os
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,3 +73,20 @@ def patch_language_for_good(interpreter: Any) -> None:
 
     interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
     interpreter._patch_lang = lambda function: interpreter._LangPatchScope()
+
+
+@contextlib.contextmanager
+def without_launches() -> Iterator[None]:
+    """Have `kernel[grid](...)` do nothing inside of the block, so that a launcher only makes its tensors.
+
+    >>> with without_launches():  # doctest: +SKIP
+    ...     copy(torch.empty(3, device="meta"))
+    tensor(..., device='meta', size=(3,))
+    """
+    interface = importlib.import_module("triton.runtime.jit").KernelInterface
+    launch = interface.__getitem__
+    interface.__getitem__ = lambda kernel, grid: lambda *args, **options: None
+    try:
+        yield
+    finally:
+        interface.__getitem__ = launch

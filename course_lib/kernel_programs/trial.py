@@ -29,6 +29,14 @@ def try_launcher(launcher: Callable[..., Any], *args: object, **options: object)
     The log knows the tensors among the arguments and those that the launcher makes. It needs the interpreter of Triton
     and tensors on the CPU.
     """
+    return run_logged(launcher, args, options)[0]
+
+
+def run_logged(
+    launcher: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any] | None = None
+) -> tuple[Any, AccessLog]:
+    """Return what `try_launcher` returns, and the log of the accesses; tensors are named "argument 1" and so on."""
+    options = options or {}
     kept, kept_named = _copied(args, options)
     result, log = _logged(launcher, args, options)
     if log.strays:
@@ -43,7 +51,7 @@ def try_launcher(launcher: Callable[..., Any], *args: object, **options: object)
         defined = again(lines)
         if found := [line for line in lines if not _same(again([each for each in lines if each != line]), defined)]:
             raise KernelError(_said_of_undefined(found))
-    return result
+    return result, log
 
 
 def _logged(
@@ -90,7 +98,10 @@ class _NewTensors(TorchDispatchMode):
         if isinstance(made, torch.Tensor) and made.numel() and made.untyped_storage().data_ptr() not in known:
             if operator.overloadpacket in EMPTY:  # so that what no program stored is the same in each run
                 made.fill_(float("nan") if made.is_floating_point() else 1)
-            self._log.add(f"new tensor {sum(name.startswith('new') for name in self._log.tensors) + 1}", made)
+            name = f"new tensor {sum(name.startswith('new') for name in self._log.tensors) + 1}"
+            self._log.add(name, made)
+            if operator.overloadpacket not in EMPTY:
+                self._log.filled.append(name)
         return made
 
 
