@@ -34,6 +34,7 @@ from autograder.protocol.requests.loads import (
     StepCost,
     Writes,
 )
+from autograder.worker.kinds.own_operators import own_operators
 from autograder.worker.observed_writes import observed_writes
 from autograder.worker.rounds import Rounds
 from autograder.worker.step_of_graph import TrainingStep, replayed
@@ -49,19 +50,22 @@ def register_for(graph: GraphData) -> None:
         importlib.import_module("course_lib.kernels")
 
 
-def rebuilt(graph: GraphData, tensors: Mapping[str, torch.Tensor]) -> torch.fx.GraphModule:
+def rebuilt(
+    graph: GraphData, tensors: Mapping[str, torch.Tensor], own: Mapping[str, Callable[..., Any]] | None = None
+) -> torch.fx.GraphModule:
     """Return the module of a graph that the host has checked."""
     register_for(graph)
     from course_lib.graph import from_data
 
-    return from_data(graph, tensors)
+    return from_data(graph, tensors, own=own)
 
 
 def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
     """Rebuild the graph; requests run it on tensors, alone or in rounds."""
     sent = list(map(to_torch, tensors))
     own = [tensor.clone() for tensor in sent]
-    graph_module = rebuilt(request.graph, dict(zip(request.paths, own, strict=True)))
+    operators = own_operators(request.operators, request.kernels)
+    graph_module = rebuilt(request.graph, dict(zip(request.paths, own, strict=True)), operators)
     if request.training is not None:
         graph_module.train(request.training)
 
@@ -72,12 +76,12 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
     def call(request: CallGraph, tensors: Tensors) -> Result[GraphCalled]:
         if request.restored:
             restore()
-        with replayed(request.draws):
+        with replayed(request.draws) as mode:
             parameters = [graph_module.get_parameter(path) for path in request.by]
             result = call_on_tensors(graph_module, request.call, tensors, parameters)
-        if not request.count:
-            return Result(GraphCalled(result.body, None), result.tensors)
-        return Result(GraphCalled(result.body, _cost(graph_module, list(map(to_torch, tensors)))), result.tensors)
+        cost = _cost(graph_module, list(map(to_torch, tensors))) if request.count else None
+        by_position = () if mode is None else tuple(mode.drawn_by_position)
+        return Result(GraphCalled(result.body, cost, by_position), result.tensors)
 
     def count(request: CountGraph, _: Tensors) -> Result[Cost]:
         held = (*graph_module.parameters(), *graph_module.buffers())

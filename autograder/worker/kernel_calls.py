@@ -57,19 +57,60 @@ class Operand:
     __pow__ = __matmul__ = __neg__ = __getitem__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
-class KernelCall:
-    """One call of a launcher: its tensors, its launches and the log of their accesses."""
+class LauncherCall:
+    """One call of a launcher: it makes the launcher's tensors, and launches kernels for it."""
 
-    current: "KernelCall"
+    current: "LauncherCall"
+
+    def __init__(self) -> None:
+        self.launching = False
+        LauncherCall.current = self
+
+    def make(self, form: torch.Tensor, *, zero: bool = False) -> Operand:
+        """Return new memory of a form."""
+        refuse_large(form)
+        new = torch.zeros if zero else torch.empty
+        memory = new(form.shape, dtype=form.dtype)
+        return Operand("new tensor", memory, self.make)
+
+    def launch(self, kernel: Any, args: Sequence[Any], grid: Any, kwargs: Mapping[str, Any]) -> None:
+        """Run all programs of a grid, one after the other."""
+        if self.launching:
+            raise LauncherError(
+                f"A kernel launches `{kernel.__name__}` with a grid; launchers do that. A kernel calls another one "
+                f"without: {kernel.__name__}(...)."
+            )
+        _refuse_constant_tensors(kernel, args, kwargs)
+        given = [unwrapped(arg) for arg in args]
+        named = {name: unwrapped(arg) for name, arg in kwargs.items()}
+        grid = grid_of(grid, kernel, args, kwargs)
+        programs = 1
+        for size in grid:
+            programs *= size
+        if programs > MAX_PROGRAMS:
+            raise LauncherError(
+                f"The grid {grid} has {programs:,} programs; the interpreter takes a millisecond for each, and at most "
+                f"{MAX_PROGRAMS:,} are run. Let each program take a block of elements."
+            )
+        self.note(kernel)
+        self.launching = True
+        kernel.run_on(given, grid, named)  # an error ends the run
+        self.launching = False
+
+    def note(self, kernel: Any) -> None:
+        """Note that a kernel is about to run."""
+
+
+class KernelCall(LauncherCall):
+    """One call of a launcher: its tensors, its launches and the log of their accesses."""
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         from course_lib.kernel_programs import AccessLog, LiveBlocks
 
+        super().__init__()
         self._names, self._log, self._live = names, AccessLog(), LiveBlocks()
         self._operands: list[Operand] = []
         self._kernels: list[str] = []
-        self.launching = False
-        KernelCall.current = self
 
     def call(self, request: RunKernels, tensors: Sequence[torch.Tensor]) -> Result[KernelsRun]:
         """Call the launcher, and return what it returned and what its kernels did."""
@@ -99,29 +140,9 @@ class KernelCall:
             memory.copy_(unfilled.repeat(memory.numel() // 3 + 1)[: memory.numel()].view(memory.shape))
         return self._add(f"new tensor {len(self._operands)}", memory)
 
-    def launch(self, kernel: Any, args: Sequence[Any], grid: Any, kwargs: Mapping[str, Any]) -> None:
-        """Run all programs of a grid, one after the other."""
-        if self.launching:
-            raise LauncherError(
-                f"A kernel launches `{kernel.__name__}` with a grid; launchers do that. A kernel calls another one "
-                f"without: {kernel.__name__}(...)."
-            )
-        _refuse_constant_tensors(kernel, args, kwargs)
-        given = [unwrapped(arg) for arg in args]
-        named = {name: unwrapped(arg) for name, arg in kwargs.items()}
-        grid = grid_of(grid, kernel, args, kwargs)
-        programs = 1
-        for size in grid:
-            programs *= size
-        if programs > MAX_PROGRAMS:
-            raise LauncherError(
-                f"The grid {grid} has {programs:,} programs; the interpreter takes a millisecond for each, and at most "
-                f"{MAX_PROGRAMS:,} are run. Let each program take a block of elements."
-            )
+    def note(self, kernel: Any) -> None:
+        """Keep the name of the kernel."""
         self._kernels.append(kernel.fn.__name__)
-        self.launching = True
-        kernel.run_on(given, grid, named)  # an error ends the run
-        self.launching = False
 
     def _given(self, name: str, tensor: torch.Tensor) -> Operand:
         memory = _memory_for(tensor)
@@ -164,10 +185,15 @@ def _told(conflicts: Sequence["Conflict"]) -> tuple[SharedElement, ...]:
     return tuple(SharedElement(c.launch, c.tensor, c.element, c.programs, c.action) for c in told)
 
 
-def _memory_for(form: torch.Tensor) -> torch.Tensor:
-    """Return memory of the same shape, strides and dtype, in which each byte, also between elements, is 255."""
+def refuse_large(form: torch.Tensor) -> None:
+    """Raise `LauncherError` for a tensor that is too large here."""
     if form.numel() > MAX_ELEMENTS:
         raise LauncherError(f"A tensor of {form.numel():,} elements; at most {MAX_ELEMENTS:,} fit here.")
+
+
+def _memory_for(form: torch.Tensor) -> torch.Tensor:
+    """Return memory of the same shape, strides and dtype, in which each byte, also between elements, is 255."""
+    refuse_large(form)
     extent = 1 + sum((n - 1) * s for n, s in zip(form.shape, form.stride(), strict=True)) if form.numel() else 0
     span = torch.full((extent * form.element_size(),), 255, dtype=torch.uint8).view(form.dtype)
     return span.as_strided(form.shape, form.stride())

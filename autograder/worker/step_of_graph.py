@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -21,7 +22,7 @@ class TrainingStep(torch.nn.Module):
             return loss, *torch.autograd.grad(loss, parameters, allow_unused=True)
 
 
-def replayed(seed: int | None) -> contextlib.AbstractContextManager[object]:
+def replayed(seed: int | None) -> contextlib.AbstractContextManager[Any]:
     """Return a context in which the k-th dropout has the mask that follows from `seed`; None changes nothing."""
     if seed is None:
         return contextlib.nullcontext()

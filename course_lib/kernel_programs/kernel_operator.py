@@ -97,7 +97,9 @@ def _check_name(name: str) -> None:
     if not (namespace.isidentifier() and own_name.isidentifier() and name.isascii()):
         raise KernelError(f'the name of an operator is {name!r:.80}; expected one such as "step::block_end".')
     if name not in _OPERATORS and hasattr(getattr(torch.ops, namespace), own_name):
-        raise KernelError(f"there is an operator {name!r} already; choose another name, such as one with your namespace.")
+        raise KernelError(
+            f"there is an operator {name!r} already; choose another name, such as one with your namespace."
+        )
 
 
 class _Operator:
@@ -120,9 +122,7 @@ class _Operator:
         self.gradients = self.tensors if gradients is None else tuple(gradients)
         self.wanted = tuple(_types_of(backward))
         self._check()
-        self.declaration = Declaration(
-            name, forward.__name__, backward.__name__, results, keeps, tuple(self.gradients)
-        )
+        self.declaration = Declaration(name, forward.__name__, backward.__name__, results, keeps, tuple(self.gradients))
 
     def _check(self) -> None:
         made = (*self.results, *self.keeps)
@@ -197,7 +197,9 @@ class _Operator:
 
     def _check_made(self, launcher: str, outputs: Sequence[Any], args: Sequence[Any], made: Sequence[str]) -> None:
         if len(outputs) != len(made) or not all(isinstance(each, torch.Tensor) for each in outputs):
-            raise KernelError(f"`{launcher}` returned {_said(outputs)}; expected {len(made)} tensors: {', '.join(made)}.")
+            raise KernelError(
+                f"`{launcher}` returned {_said(outputs)}; expected {len(made)} tensors: {', '.join(made)}."
+            )
         taken = {_place(each) for each in args if _has_memory(each)}
         for each in filter(_has_memory, outputs):
             if _place(each) in taken:
@@ -223,7 +225,9 @@ class _Operator:
             for each, grad, (shape, dtype, device) in zip(self.results, grads, ctx.forms, strict=False):
                 if f"grad_{each}" in self.wanted:
                     missing = grad is None
-                    known[f"grad_{each}"] = torch.zeros(shape, dtype=dtype, device=device) if missing else grad.contiguous()
+                    known[f"grad_{each}"] = (
+                        torch.zeros(shape, dtype=dtype, device=device) if missing else grad.contiguous()
+                    )
             found = dict(zip(self.gradients, _several(backward(*(known[each] for each in self.wanted))), strict=True))
             for each, gradient in found.items():
                 if gradient.shape != ctx.shapes[each]:

@@ -94,6 +94,8 @@ class _NewTensors(TorchDispatchMode):
         self, operator: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         made = operator(*args, **(kwargs or {}))
+        if isinstance(made, torch.Tensor) and made.is_meta:  # a form, without memory
+            return made
         known = {tensor.untyped_storage().data_ptr() for tensor in self._log.tensors.values()}
         if isinstance(made, torch.Tensor) and made.numel() and made.untyped_storage().data_ptr() not in known:
             if operator.overloadpacket in EMPTY:  # so that what no program stored is the same in each run

@@ -100,9 +100,7 @@ def _bernoulli(replayed: ReplayedDraws, func: Any, args: tuple[Any, ...], kwargs
     return filled
 
 
-def _native_dropout(
-    replayed: ReplayedDraws, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Any:
+def _native_dropout(replayed: ReplayedDraws, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     x, p, training = args
     if training is False or p == 0:
         return func(*args)

@@ -14,6 +14,7 @@ from torch import fx
 import course_lib.kernels  # noqa: F401 - registers the course's operators, which graphs may call
 from autograder.host import shared_inputs
 from autograder.host.artifacts.operator_calls import OperatorCall, read_calls
+from autograder.host.artifacts.own_operators import OperatorRefusedError, OwnOperators, checked_operators
 from autograder.host.channel import MalformedAnswerError
 from autograder.protocol import GraphData, Result
 from autograder.protocol.requests.answers import WrittenGraph
@@ -40,6 +41,12 @@ class Artifact:
     """The number of inputs; left out for a graph of the host's own."""
     dead: tuple[str, ...] = ()
     """Calls whose results are not needed; see `dead_calls`."""
+    own: OwnOperators = field(default_factory=OwnOperators)
+    """The operators of the answer's own that it may call."""
+
+    def rebuilt(self) -> fx.GraphModule:
+        """Return the graph as a module, which is not to be run here."""
+        return from_data(self.graph, self.tensors, own=self.own.stand_ins())
 
     def count(self, operator: str, *, unneeded: bool = False) -> int:
         """Return how many nodes call `operator` (such as `torch.ops.course_lib.bias_silu`) in any overload.
@@ -58,8 +65,10 @@ class Artifact:
         return replace(self, tensors=known)
 
 
-def read_artifact(reply: Result[WrittenGraph], *, max_nodes: int) -> Artifact:
+def read_artifact(reply: Result[WrittenGraph], *, max_nodes: int, texts: Mapping[str, str] | None = None) -> Artifact:
     """Check and rebuild the graph in a worker's reply; `max_nodes` bounds its nodes, modules and tensors.
+
+    `texts` are the answer's, where its graph may call operators of its own.
 
     Raise `MalformedAnswerError` if the reply does not have a worker's form, and `ArtifactRefusedError` if the graph is
     not allowed.
@@ -80,11 +89,12 @@ def read_artifact(reply: Result[WrittenGraph], *, max_nodes: int) -> Artifact:
             )
     tensors = dict(zip(paths, map(shared_inputs.to_torch, reply.tensors), strict=True))
     try:
-        module = from_data(graph, tensors)
-    except GraphError as error:
+        own = checked_operators(reply.body.operators, texts)
+        module = from_data(graph, tensors, own=own.stand_ins())
+    except (GraphError, OperatorRefusedError) as error:
         raise ArtifactRefusedError(str(error)) from None
     inputs = len(module.graph.find_nodes(op="placeholder"))
-    return Artifact(graph, tensors, read_calls(module), inputs, dead_calls(module.graph))
+    return Artifact(graph, tensors, read_calls(module, own.names()), inputs, dead_calls(module.graph), own)
 
 
 def dead_calls(graph: fx.Graph) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ An answer chooses paths of modules and tensors and names of inputs. None of them
 compare them with the name of an operator.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,17 +31,18 @@ class OperatorCall:
         return name in (self.operator, self.packet)
 
 
-def read_calls(module: fx.GraphModule) -> dict[str, OperatorCall]:
+def read_calls(module: fx.GraphModule, own: Mapping[object, str]) -> dict[str, OperatorCall]:
     """Return by the name of its node, and in order, what each call of a graph is.
 
-    `module` comes from `course_lib.graph.from_data`, which takes functions and classes from the allow-list only.
+    `module` comes from `course_lib.graph.from_data`, which takes functions and classes from the allow-list only, and
+    those of `own`, which this maps to their names.
     """
-    return {node.name: _read(module, node) for node in module.graph.nodes if node.op.startswith("call_")}
+    return {node.name: _read(module, node, own) for node in module.graph.nodes if node.op.startswith("call_")}
 
 
-def _read(module: fx.GraphModule, node: fx.Node) -> OperatorCall:
+def _read(module: fx.GraphModule, node: fx.Node, own: Mapping[object, str]) -> OperatorCall:
     if node.op == "call_function":
-        operator = function_names()[node.target]
+        operator = own[node.target] if node.target in own else function_names()[node.target]
     elif node.op == "call_module":
         operator = f"torch.nn.{type(module.get_submodule(str(node.target))).__name__}"
     else:

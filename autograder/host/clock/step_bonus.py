@@ -30,6 +30,9 @@ CAP_S = 600.0
 """The longest time until the first step is finished, with empty caches: the pass, a new process, and compilation."""
 SECRET = "measured step"  # names the draw of weights and inputs
 NOT_RIGHT = "A step is timed if each check of the answer earns points."
+NOT_COMPILED = (
+    "A step with operators of the answer's own is not timed: their kernels are graded in Triton's interpreter."
+)
 SHOWN_ONLY = "Shown, not graded: a GPU decides the bonus, since other programs share this CPU."
 
 
@@ -43,6 +46,10 @@ class Bonus:
 
 class TooSlowToBuildError(Exception):
     """The first step took longer than allowed."""
+
+
+class NotTimedError(Exception):
+    """The graph calls operators whose kernels are not compiled here."""
 
 
 def time_step(
@@ -74,6 +81,8 @@ def time_step(
         if not sandbox.has_cuda:
             return Bonus(_none(NEEDS_GPU, first_s, assessed=False), show(of))
         return _measured(of, first_s)
+    except NotTimedError:
+        return _open(NOT_COMPILED)
     except (CheckFailedError, WrongTimedOutputError, TooSlowToBuildError) as error:
         return Bonus(_none(str(error), assessed=sandbox.has_cuda))
     except AnswerFailedError as error:
@@ -93,7 +102,7 @@ def _built(
     gpu: Gpu,
     now_s: Callable[[], float],
 ) -> tuple[StepContest, float]:
-    """Return the contest, and the time until the first step was finished; raises `TooSlowToBuildError`.
+    """Return the contest, and the time until the first step; raises `TooSlowToBuildError` and `NotTimedError`.
 
     The weights that are timed are not those that the answer saw.
     """
@@ -103,8 +112,10 @@ def _built(
     program = traced(speed.program, draw)
     redraw(program, draw)
     start_s = now_s()
-    artifact = answer.transform(program)
+    artifact = answer.transform(program, own=True)
     answer.student.close()
+    if artifact.own.declared:
+        raise NotTimedError
     require_names(artifact, program)
     redraw(program, draw)
     left_s = cap_s - (now_s() - start_s)

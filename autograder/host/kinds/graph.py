@@ -1,6 +1,6 @@
 """Answers that are passes: the graph they return is rebuilt, counted, run in a clean worker and compared."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -19,7 +19,7 @@ from autograder.host.session import AnswerFailedError, Session
 from autograder.host.traced import Continuation, Program, Traced, draw_inputs, traced
 from autograder.protocol import Result
 from autograder.protocol.requests.answers import InputForm, Transform, WrittenGraph
-from autograder.protocol.requests.loads import CallGraph, CountStep, LoadGraph, ObserveWrites, StepCost
+from autograder.protocol.requests.loads import CallGraph, CountStep, LoadAnswer, LoadGraph, ObserveWrites, StepCost
 
 
 @dataclass
@@ -29,11 +29,14 @@ class GraphAnswer:
     student: Session
     clean: Session
     counted: dict[str, float] = field(default_factory=dict)
+    right: set[str] = field(default_factory=set)
+    """The names of programs whose graphs passed the gate of a training step."""
     _held: "_Held | None" = field(default=None, init=False, repr=False)
 
-    def transform(self, program: Traced) -> Artifact:
+    def transform(self, program: Traced, *, own: bool = False) -> Artifact:
         """Return the graph that the pass makes of `program`, checked and rebuilt by the host.
 
+        With `own`, it may call operators that the answer makes of Triton kernels.
         Its tensors must be those of the program, unless the program allows folding. A program with tensors is sent
         twice, first with other values, so that a pass that keeps the first tensors of each size gives wrong ones.
         """
@@ -43,10 +46,24 @@ class GraphAnswer:
             self.student.call_with(request, [shared_inputs.to_raw(other_values(t)) for t in program.tensors.values()])
         reply = self.student.call_with(request, [shared_inputs.to_raw(t) for t in program.tensors.values()])
         told = f"In the program {program.program.name}: "
-        artifact = read_graph(reply, told, max_nodes=4 * len(program.graph["nodes"]) + 64)
+        texts = self._texts() if own else None
+        artifact = read_graph(reply, told, max_nodes=4 * len(program.graph["nodes"]) + 64, texts=texts)
         if not program.program.folds:
             Sent.of_graph(program.graph, program.tensors).require_kept(artifact, told)
         return artifact
+
+    def _texts(self) -> dict[str, str]:
+        load = self.student.load
+        assert isinstance(load, LoadAnswer), "the judge gives the answer's parts"
+        return {part.name: part.text for part in load.parts if part.name != "setup"}
+
+    def drawn_by_position(self, artifact: Artifact, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
+        """Return which draws of a rebuilt graph are those of its own kernels."""
+        if not artifact.own.declared:
+            return ()
+        self._hold(artifact, None)
+        call, tensors = placed_call(Case(tuple(inputs)), (), ())
+        return self.clean.call(CallGraph(call, True, False, 0), tensors)[0].body.by_position
 
     def run(
         self,
@@ -111,7 +128,10 @@ class GraphAnswer:
             or held.load is not self.clean.load
             or (held.load.training, held.versions) != (training, versions)
         ):
-            load = LoadGraph(artifact.graph, tuple(artifact.tensors), training)
+            own = artifact.own
+            load = LoadGraph(
+                artifact.graph, tuple(artifact.tensors), training, operators=own.declared, kernels=own.kernels
+            )
             self.clean.reload(load, [shared_inputs.to_raw(t) for t in artifact.tensors.values()])
             held = _Held(artifact, load, versions)
         self._held = held
@@ -126,10 +146,15 @@ class _Held:
     versions: list[int]
 
 
-def read_graph(reply: Result[WrittenGraph], told: str, *, max_nodes: int) -> Artifact:
-    """Return the graph in a reply, checked and rebuilt; if it is refused, the message begins with `told`."""
+def read_graph(
+    reply: Result[WrittenGraph], told: str, *, max_nodes: int, texts: Mapping[str, str] | None = None
+) -> Artifact:
+    """Return the graph in a reply, checked and rebuilt; if it is refused, the message begins with `told`.
+
+    With the answer's `texts` it may call operators of its own.
+    """
     try:
-        return read_artifact(reply, max_nodes=max_nodes)
+        return read_artifact(reply, max_nodes=max_nodes, texts=texts)
     except ArtifactRefusedError as error:
         raise CheckFailedError(f"{told}{error}") from None
 

@@ -1,8 +1,8 @@
 """Hold what a rebuilt graph computes against its program: outputs, gradients, and writes into inputs."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
 
 import torch
@@ -14,7 +14,6 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Reply, as_tuple
 from autograder.host.session import AnswerFailedError
 from autograder.host.traced import Traced, any_fp64
-from course_lib.graph import from_data
 from course_lib.kernels.replayed_draws import ReplayedDraws
 from course_lib.verify.error_rule import ROUNDINGS
 
@@ -44,17 +43,20 @@ def require_equal(
     gradients: bool,
     *,
     draws: int | None = None,
+    by_position: Sequence[int] = (),
 ) -> Reply:
     """Run a rebuilt graph and return its reply; raises `CheckFailedError` unless it computes the same as `program`.
 
-    With `draws`, both drop the elements that follow from this seed; otherwise neither may draw random numbers.
+    With `draws`, both drop the elements that follow from this seed; otherwise neither may draw random numbers. The
+    draws numbered in `by_position` have masks as the answer's own kernels have them, see `ReplayedDraws`.
     """
     with _told(artifact, program):
         shapes = ", ".join(str(tuple(i.shape)) for i in inputs)
         where = f" in the program {program.program.name} with inputs of shape {shapes}"
         by = _parameters(program, artifact) if gradients else []
-        eagers, eager_leaves = _reference(program, inputs, by, gradients, draws)
-        truths, truth_leaves = _reference(program, [i.double() for i in inputs], by, gradients, draws)
+        replayed = (lambda: nullcontext()) if draws is None else (lambda: ReplayedDraws(draws, by_position))
+        eagers, eager_leaves = _reference(program, inputs, by, gradients, replayed)
+        truths, truth_leaves = _reference(program, [i.double() for i in inputs], by, gradients, replayed)
         cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in eagers] if gradients else []
         try:
             training = program.program.training
@@ -88,7 +90,7 @@ def _told(artifact: Artifact, program: Traced) -> Iterator[None]:
 
 def _unread(artifact: Artifact, program: Traced) -> str:
     """Return a sentence about an input that the program reads and the result does not; empty if there is none."""
-    result = from_data(artifact.graph, artifact.tensors).graph
+    result = artifact.rebuilt().graph
     inputs = (graph.find_nodes(op="placeholder") for graph in (result, program.module.graph))
     names = [before.name for after, before in zip(*inputs, strict=False) if before.users and not after.users]
     return f" The result does not read the input `{names[0]}`." if names else ""
@@ -118,12 +120,16 @@ def _parameters(program: Traced, artifact: Artifact) -> list[str]:
 
 
 def _reference(
-    program: Traced, inputs: Sequence[torch.Tensor], by: Sequence[str], gradients: bool, draws: int | None
+    program: Traced,
+    inputs: Sequence[torch.Tensor],
+    by: Sequence[str],
+    gradients: bool,
+    replayed: Callable[[], AbstractContextManager[object]],
 ) -> tuple[tuple[torch.Tensor, ...], list[torch.Tensor]]:
     """Run the program; return its outputs, and the leaves to differentiate by: the inputs, and the parameters `by`."""
     leaves = [i.detach().clone().requires_grad_(gradients) for i in inputs]
     parameters = program.leaves(by, in_fp64=any_fp64(inputs))
-    with nullcontext() if draws is None else ReplayedDraws(draws):
+    with replayed():
         outputs = as_tuple(program.reference(*leaves, parameters=parameters))
     return outputs, [*leaves, *parameters.values()]
 

@@ -59,7 +59,7 @@ def cheaper(steps: Sequence[Step], *, gate: Step) -> Callable[[GraphAnswer, Draw
     """Return a check of the score of each step; the steps share its points, none of which count without the gate."""
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
-        if gate not in steps:
+        if gate not in steps and gate.name not in answer.right:  # once a grading; it takes as long as a check
             passed(answer, gate, draw)
         share_among(steps, lambda step: _require_score(answer, step, draw), noun="models")
 
@@ -112,16 +112,21 @@ def passed(answer: GraphAnswer, step: Step, draw: Draw) -> tuple[Traced, Artifac
     """Return the program and the answer's graph of it; raises `CheckFailedError` unless they train alike."""
     source = traced(step.program(), draw)
     redraw(source, draw)
-    artifact = answer.transform(source)
+    artifact = answer.transform(source, own=True)
     require_names(artifact, source)
     redraw(source, draw)  # so that weights that were copied into the graph give wrong results
     fresh = artifact.with_tensors(source.tensors)
     exact = artifact.with_tensors({name: tensor.double() for name, tensor in source.tensors.items()})
     inputs, draws = draw_inputs(source.program.inputs, draw), draw.integer(0, LARGEST_SEED)
-    require_equal(answer, source, fresh, inputs, draw, False, draws=draws)
+    try:
+        by_position = answer.drawn_by_position(fresh, inputs)
+    except AnswerFailedError as error:
+        raise CheckFailedError(f"The graph does not run: {error.message}", changes=True) from None
+    require_equal(answer, source, fresh, inputs, draw, False, draws=draws, by_position=by_position)
     doubles = tuple(each.double() for each in inputs)
-    require_equal(answer, source, exact, doubles, draw, True, draws=draws)
-    _require_losses(answer, source, artifact, doubles, draws)
+    require_equal(answer, source, exact, doubles, draw, True, draws=draws, by_position=by_position)
+    _require_losses(answer, source, artifact, doubles, draws, by_position)
+    answer.right.add(step.name)
     return source, fresh
 
 
@@ -146,7 +151,12 @@ def require_names(artifact: Artifact, source: Traced) -> None:
 
 
 def _require_losses(
-    answer: GraphAnswer, source: Traced, artifact: Artifact, inputs: tuple[torch.Tensor, ...], draws: int
+    answer: GraphAnswer,
+    source: Traced,
+    artifact: Artifact,
+    inputs: tuple[torch.Tensor, ...],
+    draws: int,
+    by_position: Sequence[int],
 ) -> None:
     """Train program and graph for `STEPS` steps in fp64, with the same masks; their losses must be equal."""
     names = [name for name, _ in source.module.named_parameters()]
@@ -154,7 +164,7 @@ def _require_losses(
     theirs = {name: tensor.double() for name, tensor in source.tensors.items()}
     for number in range(STEPS):
         leaves = {name: value.clone().requires_grad_() for name, value in ours.items()}
-        with ReplayedDraws(draws + number):
+        with ReplayedDraws(draws + number, by_position):
             output = source.reference(*inputs, parameters=leaves)
         loss = output.square().mean()
         gradients = torch.autograd.grad(loss, list(leaves.values()))
@@ -178,13 +188,16 @@ def _advanced(
     weights: dict[str, torch.Tensor],
     names: Sequence[str],
 ) -> float:
-    """Return the loss of the graph, and change `weights` by one step along its gradients."""
+    """Return the loss of the graph, and change `weights` by one step along its gradients.
+
+    The slope of the loss is that at the program's `output`, which the graph's own equals where its loss is right.
+    """
+    slope = 2 * output / output.numel()
     try:
-        first = answer.run(artifact, inputs, training=True, draws=draws).outputs[0]
-        slope = 2 * first / first.numel()
         reply = answer.run(artifact, inputs, cotangents=(slope,), training=True, draws=draws, by=names)
     except AnswerFailedError as error:
         raise CheckFailedError(f"The graph does not train: {error.message}", changes=True) from None
+    first = reply.outputs[0]
     if first.shape != output.shape:
         raise CheckFailedError(f"The graph gives shape {tuple(first.shape)} in training.", changes=True)
     for name, gradient in zip(names, reply.gradients[len(inputs) :], strict=True):

@@ -6,9 +6,10 @@ entry point itself.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from autograder.protocol.contract import Count, Done, GraphData, Json, Request, TensorName
+from autograder.protocol.decoder import Within
 
 
 @dataclass(frozen=True)
@@ -153,12 +154,33 @@ class CallModule(Request[Called]):
     call: TensorCall
 
 
+Name = Annotated[str, Within(1, 100)]
+Names = Annotated[tuple[Name, ...], Within(0, 32)]
+
+
+@dataclass(frozen=True)
+class OwnOperator:
+    """An operator that the answer made of launchers of Triton kernels, in names; see `course_lib`'s `Declaration`."""
+
+    name: Name
+    """With its namespace: "step::block_end"; a graph calls it "own.step::block_end"."""
+    forward: Name
+    """The launcher for the results."""
+    backward: Name
+    """The launcher for the gradients."""
+    results: Names
+    keeps: Names
+    gradients: Names
+
+
 @dataclass(frozen=True)
 class WrittenGraph:
     """A graph as data; `paths` names the tensors beside it, in turn."""
 
     graph: GraphData
     paths: tuple[TensorName, ...]
+    operators: Annotated[tuple[OwnOperator, ...], Within(0, 32)] = ()
+    """The operators of the answer's own that the graph calls."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from autograder.protocol.contract import Count, Done, GraphData, Json, Request, TensorName
-from autograder.protocol.requests.answers import Arguments, Called, InputForm, PackedValue, TensorCall
+from autograder.protocol.requests.answers import Arguments, Called, InputForm, OwnOperator, PackedValue, TensorCall
 
 Load = Request[Done]
 """Any of the requests of this file whose name begins with Load."""
@@ -40,13 +40,16 @@ class LoadGraph(Request[Done]):
     """Rebuild a graph that the host has checked, and serve `CallGraph`, `CountGraph`, `CountStep`, `ObserveWrites`.
 
     `paths` names the tensors that come with it. If `training` is None, its modules keep their modes. With `by`, timed
-    rounds run a training step: they give a loss of the graph, and its gradients by these parameters.
+    rounds run a training step: they give a loss of the graph, and its gradients by these parameters. The graph may call
+    `operators`, whose kernels and launchers `kernels` defines, texts that the host has checked.
     """
 
     graph: GraphData
     paths: tuple[TensorName, ...]
     training: bool | None
     by: tuple[TensorName, ...] = ()
+    operators: tuple[OwnOperator, ...] = ()
+    kernels: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ class GraphCalled:
 
     called: Called
     cost: Cost | None
+    by_position: tuple[Count, ...]
+    """The numbers of the draws whose masks follow from positions of elements, see `ReplayedDraws`."""
 
 
 @dataclass(frozen=True)

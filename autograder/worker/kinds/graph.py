@@ -1,15 +1,19 @@
 """Call an answer that is a pass: it takes a graph and returns the transformed graph, both sent as data."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from autograder.protocol import Handlers, Result, Tensors
-from autograder.protocol.requests.answers import Transform, WrittenGraph
+from autograder.protocol.requests.answers import OwnOperator, Transform, WrittenGraph
 from autograder.worker.rewrites_of_torch import refused_rewrites
 from autograder.worker.source import AnswerError
 from autograder.worker.tensors import to_raw, to_torch
+
+
+OWN = "own."  # as `course_lib.graph` has it, which is imported when a graph comes
 
 
 class NotAGraphError(AnswerError):
@@ -51,8 +55,20 @@ def _cut_off_from_parameters(graph_module: torch.fx.GraphModule) -> None:
 
 
 def written(graph_module: torch.fx.GraphModule) -> Result[WrittenGraph]:
-    """Return the graph as data, and its tensors."""
+    """Return the graph as data, its tensors, and what the operators of the answer's own are made of."""
     from course_lib.graph import to_data
 
-    graph, kept = to_data(graph_module)
-    return Result(WrittenGraph(graph, tuple(kept)), [to_raw(tensor, path) for path, tensor in kept.items()])
+    declared = _declared(graph_module)
+    graph, kept = to_data(graph_module, own={target: f"{OWN}{each.name}" for target, each in declared.items()})
+    operators = tuple(dict.fromkeys(declared.values()))
+    return Result(WrittenGraph(graph, tuple(kept), operators), [to_raw(tensor, path) for path, tensor in kept.items()])
+
+
+def _declared(graph_module: torch.fx.GraphModule) -> dict[Any, OwnOperator]:
+    """Return the operators of `kernel_operator` that the graph calls, by their targets."""
+    made = sys.modules.get("course_lib.kernel_programs.kernel_operator")
+    if made is None:
+        return {}
+    called = {node.target for node in graph_module.graph.nodes if node.op == "call_function"}
+    found = made.declared_operators()
+    return {target: OwnOperator(**vars(each)) for target, each in found.items() if target in called}

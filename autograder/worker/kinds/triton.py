@@ -16,7 +16,7 @@ import torch
 from autograder.protocol import Handlers, Result, Tensors
 from autograder.protocol.requests.kernel_runs import KernelsRun, LoadKernels, RunKernels
 from autograder.protocol.requests.loads import Part
-from autograder.worker.kernel_calls import KernelCall, LauncherError, Operand
+from autograder.worker.kernel_calls import KernelCall, LauncherCall, LauncherError, Operand
 from autograder.worker.tensors import to_torch
 
 Names = dict[str, Any]
@@ -32,16 +32,25 @@ def triton_answer(_: Callable[..., Any]) -> Handlers:
 
 def load_kernels(request: LoadKernels, _: Tensors) -> Handlers:
     """Run the texts in one namespace; each request calls one of the launchers."""
-    names = _namespace()
-    for part in request.parts:
-        run_part(part, _interpreted(part.text), names)
-    constants = {name: value.value for name, value in names.items() if hasattr(value, "value")}
-    names |= constants  # a constexpr times a block is no block in the interpreter, and is one in the compiler
+    names = interpreted_names(request.parts)
 
     def run(request: RunKernels, tensors: Tensors) -> Result[KernelsRun]:
         return KernelCall(names).call(request, [to_torch(raw) for raw in tensors])
 
     return {RunKernels: run}
+
+
+def interpreted_names(parts: Sequence[Part], *, exact: bool = False) -> Names:
+    """Run texts that the host has checked in one namespace, and return it: launchers, kernels and constants.
+
+    With `exact`, float32 means float64 in the texts, and so does a number with a point. So kernels that compute in
+    float32 are as exact as the rest of a program in double precision.
+    """
+    names = _namespace(exact)
+    for part in parts:
+        run_part(part, _interpreted(part.text), names)
+    constants = {name: value.value for name, value in names.items() if hasattr(value, "value")}
+    return names | constants  # a constexpr times a block is no block in the interpreter, and is one in the compiler
 
 
 def checked_tree(text: str) -> ast.Module:
@@ -76,7 +85,7 @@ def _interpreted(text: str) -> ast.Module:
     return ast.fix_missing_locations(tree)
 
 
-def _namespace() -> Names:
+def _namespace(exact: bool) -> Names:
     from course_lib.kernel_programs import interpreter_of_triton, patch_language_for_good, use_interpreter
 
     use_interpreter()
@@ -86,14 +95,24 @@ def _namespace() -> Names:
 
     patch_language_for_good(interpreter)
     _refuse_truth_of_blocks(tl)
+    semantic = interpreter.interpreter_semantic
+    of_launchers = torch_of_launchers(lambda form, **how: LauncherCall.current.make(form, **how))
+    of_kernels = SimpleNamespace(**vars(tl))
+    if exact:
+        of_launchers.float32, of_kernels.float32 = torch.float64, tl.float64
+
+    def block(value: Any) -> Any:
+        if exact and type(value) is float:
+            return semantic.full((), value, tl.float64)
+        return semantic.to_tensor(value, False)
 
     return {
         "__builtins__": BUILTINS | {"min": _of_blocks(tl.minimum, min), "max": _of_blocks(tl.maximum, max)},
         "__name__": "answer",
-        MAKES_BLOCK: lambda value: interpreter.interpreter_semantic.to_tensor(value, False),
-        "tl": tl,
+        MAKES_BLOCK: block,
+        "tl": of_kernels,
         "triton": SimpleNamespace(jit=_kernels(interpreter), cdiv=triton.cdiv, next_power_of_2=triton.next_power_of_2),
-        "torch": torch_of_launchers(lambda form, **how: KernelCall.current.make(form, **how)),
+        "torch": of_launchers,
     }
 
 
@@ -105,7 +124,7 @@ def _kernels(interpreter: Any) -> type:
             return self.fn  # as `_interpreted` made it
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            if not KernelCall.current.launching:
+            if not LauncherCall.current.launching:
                 raise LauncherError(
                     f"The launcher calls the kernel `{self.__name__}` without a grid. Write the number of programs "
                     f"before the arguments: {self.__name__}[(4,)](...)."
@@ -113,7 +132,7 @@ def _kernels(interpreter: Any) -> type:
             return super().__call__(*args, **kwargs)
 
         def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
-            KernelCall.current.launch(self, args, grid, kwargs)
+            LauncherCall.current.launch(self, args, grid, kwargs)
 
         @property
         def constants(self) -> frozenset[str]:

@@ -1,13 +1,22 @@
 """Read a graph from data that may come from an attacker; see `course_lib.graph.data` for the format."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 
 from course_lib.errors import GraphError
 from course_lib.graph.data.arguments import ValueReader, check_name, check_path, reason, refuse, shown
 from course_lib.graph.data.modules import Owner, read_tensors
-from course_lib.graph.data.targets import ATTRIBUTES, COURSE_OPERATORS, INPLACE_OPERATORS, METHODS, OPERATORS, functions
+from course_lib.graph.data.targets import (
+    ATTRIBUTES,
+    COURSE_OPERATORS,
+    INPLACE_OPERATORS,
+    METHODS,
+    OPERATORS,
+    OWN,
+    functions,
+)
 
 MAX_NODES = 10_000
 MAX_KEYWORDS = 100  # of one call; Python compares each keyword with all others when it compiles the call
@@ -19,15 +28,18 @@ NODE_KEYS = {"name", "op", "target", "args", "kwargs"}
 class NodeReader:
     """Build the nodes of one graph; each node is checked before the next one is read."""
 
-    def __init__(self, modules: Mapping[str, object], tensors: Mapping[str, object]) -> None:
-        """Keep the paths that `call_module` and `get_attr` may name."""
+    def __init__(
+        self, modules: Mapping[str, object], tensors: Mapping[str, object], own: Mapping[str, Callable[..., Any]]
+    ) -> None:
+        """Keep the paths that `call_module` and `get_attr` may name, and the caller's own operators."""
         self.graph = torch.fx.Graph()
         self.used: set[str] = set()
         self._modules = modules
         self._tensors = tensors
         self._nodes: dict[str, torch.fx.Node] = {}
         self._values = ValueReader(self._nodes)
-        self._functions = functions()
+        assert all(name.startswith(OWN) for name in own), "no name of the caller hides one of the table"
+        self._functions = {**own, **functions()}
         self._parameters: set[str] = set()
 
     def read_all(self, nodes: object) -> torch.fx.Graph:
@@ -131,10 +143,16 @@ class NodeReader:
         return name
 
 
-def from_data(data: Mapping[str, object], tensors: Mapping[str, torch.Tensor]) -> torch.fx.GraphModule:
+def from_data(
+    data: Mapping[str, object],
+    tensors: Mapping[str, torch.Tensor],
+    *,
+    own: Mapping[str, Callable[..., Any]] | None = None,
+) -> torch.fx.GraphModule:
     """Return a graph module built from `data`, which may come from an attacker.
 
-    The graph is not run, and only functions and modules of the allow-list can be used. The tensors are not copied.
+    The graph is not run, and only functions and modules of the allow-list can be used, and those that the caller adds
+    in `own`, by names that begin with "own.". The tensors are not copied.
     Raises `GraphError`, which names the node, module or tensor, for data that `to_data` would not write.
     """
     if not isinstance(data, dict) or not {"nodes", "modules", "tensors"} <= data.keys() <= KEYS:
@@ -143,7 +161,7 @@ def from_data(data: Mapping[str, object], tensors: Mapping[str, torch.Tensor]) -
     if type(training) is not bool:
         refuse("The graph", "its training flag is neither true nor false")
     modules, entries = _paths(data["modules"], "Module"), _paths(data["tensors"], "Tensor")
-    reader = NodeReader(modules, entries)
+    reader = NodeReader(modules, entries, own or {})
     graph = reader.read_all(data["nodes"])
     owner = Owner()
     expected = owner.add_modules(modules)

@@ -73,6 +73,9 @@ METHODS = frozenset(
     )
 )
 
+OWN = "own."
+"""The names of operators that a caller adds to the table begin so, and no name of the table does."""
+
 ATTRIBUTES = frozenset({"T", "device", "dtype", "mT", "ndim", "shape"})  # what `getattr` may read in a graph
 
 # Registered by importing course_lib.kernels.

@@ -1,5 +1,8 @@
 """Write a graph module as data; see `course_lib.graph.data` for the format."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch.fx.graph import CodeGen
 
@@ -12,7 +15,7 @@ from course_lib.graph.hooks import has_hooks
 class GraphWriter:
     """Write the nodes of one graph module, the modules that they call and the tensors that they read."""
 
-    def __init__(self, gm: torch.fx.GraphModule) -> None:
+    def __init__(self, gm: torch.fx.GraphModule, own: Mapping[Any, str]) -> None:
         """Refuse a module whose behaviour differs from its graph, for example because of hooks."""
         if not isinstance(gm, torch.fx.GraphModule):
             refuse("to_data", f"it was given {shown(gm)} and expects a torch.fx.GraphModule; capture a graph first")
@@ -21,7 +24,7 @@ class GraphWriter:
         if type(gm.graph._codegen) is not CodeGen:  # private; a test notices if it moves
             refuse("to_data", "the graph flattens its inputs or outputs; capture it with plain tensors as inputs")
         self._gm = gm
-        self._functions = function_names()
+        self._functions = {**own, **function_names()}
         self.modules: dict[str, dict[str, object]] = {}
         self.entries: dict[str, dict[str, object]] = {}
         self.tensors: dict[str, torch.Tensor] = {}
@@ -98,13 +101,16 @@ class GraphWriter:
         self.entries[path] = entry
 
 
-def to_data(gm: torch.fx.GraphModule) -> tuple[dict[str, object], dict[str, torch.Tensor]]:
+def to_data(
+    gm: torch.fx.GraphModule, *, own: Mapping[Any, str] | None = None
+) -> tuple[dict[str, object], dict[str, torch.Tensor]]:
     """Return the graph of `gm` as JSON values, and its tensors by path.
 
     The tensors are detached, and share their memory with those of `gm`. The same graph gives equal data each time.
+    `own` names functions that are not on the allow-list; such a name begins with "own.".
     Raises `GraphError`, naming the node, for functions, modules or arguments that are not on the allow-list.
     """
-    writer = GraphWriter(gm)
+    writer = GraphWriter(gm, own or {})
     data = {
         "nodes": [writer.write_node(node) for node in gm.graph.nodes],
         "modules": writer.modules,
