@@ -13,8 +13,8 @@ launcher: those annotated with `float`, `int` or `bool` are numbers, and all oth
 backward launcher say by their names what it gets, and so what is saved. A fake implementation follows from the
 launchers too, since they look at the form of tensors only.
 
-On the CPU the kernels run in Triton's interpreter under an `AccessLog`, and `course_lib.graph.cost` charges each of their
-launches. On CUDA Triton compiles them; this has not yet been run.
+On the CPU the kernels run in Triton's interpreter under an `AccessLog`, and `course_lib.graph.cost` charges each of
+their launches. On CUDA Triton compiles them; this has not yet been run.
 """
 
 import inspect
@@ -204,7 +204,8 @@ class _Operator:
         for each in filter(_has_memory, outputs):
             if _place(each) in taken:
                 raise KernelError(
-                    f"`{launcher}` returned a tensor that it was given, or one tensor twice; make each with `torch.empty`."
+                    f"`{launcher}` returned a tensor that it was given, or one tensor twice; make each with "
+                    "`torch.empty`."
                 )
             taken.add(_place(each))
 
@@ -222,12 +223,9 @@ class _Operator:
     def _derivative(self, backward: Any) -> Callable[..., tuple[torch.Tensor | None, ...]]:
         def derivative(ctx: Any, *grads: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
             known = dict(zip(ctx.saved, ctx.saved_tensors, strict=True)) | ctx.numbers
-            for each, grad, (shape, dtype, device) in zip(self.results, grads, ctx.forms, strict=False):
+            for each, grad, form in zip(self.results, grads, ctx.forms, strict=False):
                 if f"grad_{each}" in self.wanted:
-                    missing = grad is None
-                    known[f"grad_{each}"] = (
-                        torch.zeros(shape, dtype=dtype, device=device) if missing else grad.contiguous()
-                    )
+                    known[f"grad_{each}"] = _zeros(form) if grad is None else grad.contiguous()
             found = dict(zip(self.gradients, _several(backward(*(known[each] for each in self.wanted))), strict=True))
             for each, gradient in found.items():
                 if gradient.shape != ctx.shapes[each]:
@@ -290,6 +288,11 @@ def _said(outputs: Sequence[Any]) -> str:
 
 def _has_memory(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.numel() > 0
+
+
+def _zeros(form: tuple[torch.Size, torch.dtype, torch.device]) -> torch.Tensor:
+    shape, dtype, device = form
+    return torch.zeros(shape, dtype=dtype, device=device)
 
 
 def _place(tensor: torch.Tensor) -> int:

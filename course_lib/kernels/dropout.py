@@ -27,7 +27,7 @@ from course_lib.kernels.transforms import register_autocast, register_vmap
 ROUNDS = 7
 TRITON_ROUNDS, TRITON_SCALE = 10, 4.6566127342e-10  # of `tl.rand`, as `triton/language/random.py` has them
 _SEEDS = 2**63 - 1
-_WORD = 2**32 - 1
+WORD = 2**32 - 1
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 
@@ -54,7 +54,7 @@ def dropout_factors(seed: torch.Tensor, p: float, like: torch.Tensor) -> torch.T
 
 def threshold(p: float) -> int:
     """Return the threshold that a random word of 32 bits is below with probability `p`."""
-    return min(round(p * 2**32), _WORD)
+    return min(round(p * 2**32), WORD)
 
 
 def _random_words(seed: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
@@ -65,9 +65,9 @@ def _random_words(seed: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     row = torch.arange(rows, device=like.device)[:, None]
     group = torch.arange(groups, device=like.device)
     zero = torch.zeros_like(row)
-    words = _philox((group, row & _WORD, row >> 32, zero), (seed & _WORD, (seed >> 32) & _WORD))
+    words = philox((group, row & WORD, row >> 32, zero), (seed & WORD, (seed >> 32) & WORD))
     # (rows, groups, 4) → (rows, 4 · groups), of which the last group may exceed the columns
-    return torch.stack(words, dim=-1).flatten(1)[:, :columns].reshape(like.shape)
+    return torch.stack(torch.broadcast_tensors(*words), dim=-1).flatten(1)[:, :columns].reshape(like.shape)
 
 
 def uniform_numbers(seed: int, positions: torch.Tensor) -> torch.Tensor:
@@ -79,25 +79,32 @@ def uniform_numbers(seed: int, positions: torch.Tensor) -> torch.Tensor:
     tensor([0.0908, 0.8139, 0.0122])
     """
     zero = torch.zeros_like(positions)
-    counter = (positions & _WORD, (positions >> 32) & _WORD, zero, zero)
-    words = _philox(counter, (seed & _WORD, (seed >> 32) & _WORD), rounds=TRITON_ROUNDS)[0]
-    without_sign = torch.where(words > _WORD >> 1, _WORD - words, words)
+    counter = (positions & WORD, (positions >> 32) & WORD, zero, zero)
+    words = philox(counter, (seed & WORD, (seed >> 32) & WORD), rounds=TRITON_ROUNDS)[0]
+    without_sign = torch.where(words > WORD >> 1, WORD - words, words)
     return without_sign.float() * TRITON_SCALE
 
 
-def _philox(
+def philox(
     counter: tuple[Any, Any, Any, Any], key: tuple[Any, Any], *, rounds: int = ROUNDS
-) -> tuple[torch.Tensor, ...]:
-    """Return four random words, given four words of a counter and two of a key: int64 tensors that hold 32 bits."""
+) -> tuple[Any, Any, Any, Any]:
+    """Return four random words, given four words of a counter and two of a key: int64 tensors that hold 32 bits.
+
+    >>> zero = torch.tensor(0)
+    >>> [int(word) for word in philox((zero, zero, zero, zero), (0, 0), rounds=10)]
+    [1713891541, 3781805453, 3159862348, 2600524760]
+
+    Arrays of NumPy are taken as well.
+    """
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(rounds):
         # The product has 64 bits; int64 holds all of them, though the sign may differ.
         a, b = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
-        c0, c1 = ((b >> 32) & _WORD) ^ c1 ^ k0, b & _WORD
-        c2, c3 = ((a >> 32) & _WORD) ^ c3 ^ k1, a & _WORD
-        k0, k1 = (k0 + _KEY_STEPS[0]) & _WORD, (k1 + _KEY_STEPS[1]) & _WORD
-    return tuple(torch.broadcast_tensors(c0, c1, c2, c3))
+        c0, c1 = ((b >> 32) & WORD) ^ c1 ^ k0, b & WORD
+        c2, c3 = ((a >> 32) & WORD) ^ c3 ^ k1, a & WORD
+        k0, k1 = (k0 + _KEY_STEPS[0]) & WORD, (k1 + _KEY_STEPS[1]) & WORD
+    return c0, c1, c2, c3
 
 
 DEFAULTS = (0.5, True, 1e-5)  # of p, training and eps, as in the schema

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from course_lib.kernels.dropout import dropout_factors, draw_seed, uniform_numbers
+from course_lib.kernels.dropout import draw_seed, dropout_factors, uniform_numbers
 
 ATEN = torch.ops.aten
 
@@ -42,7 +42,7 @@ class ReplayedDraws(TorchDispatchMode):
 
     def __enter__(self) -> Self:
         self._entered.append(self)
-        return super().__enter__()  # type: ignore[no-any-return]  # the mode itself
+        return super().__enter__()
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)

@@ -6,6 +6,7 @@ compare them with the name of an operator.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -31,7 +32,7 @@ class OperatorCall:
         return name in (self.operator, self.packet)
 
 
-def read_calls(module: fx.GraphModule, own: Mapping[object, str]) -> dict[str, OperatorCall]:
+def read_calls(module: fx.GraphModule, own: Mapping[object, str] = MappingProxyType({})) -> dict[str, OperatorCall]:
     """Return by the name of its node, and in order, what each call of a graph is.
 
     `module` comes from `course_lib.graph.from_data`, which takes functions and classes from the allow-list only, and

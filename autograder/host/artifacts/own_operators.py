@@ -1,4 +1,4 @@
-"""Operators that an answer made of its own Triton kernels: the text of their launchers, found in the answer and checked.
+"""Operators that an answer made of its own Triton kernels: their text, found in the answer and checked.
 
 A graph comes back with the names of what its own operators are made of. The host looks these names up among the
 functions of the answer's text, and checks the text of these and of all that they name. What such an operator computes

@@ -27,7 +27,7 @@ from autograder.protocol.requests.loads import CountStep
 from course_lib.kernels.replayed_draws import ReplayedDraws
 
 Counters = Mapping[str, int]
-STEPS = 20
+STEPS, STEPS_OF_OTHERS = 20, 5  # of training: in the gate, and in other programs, whose values are compared as well
 RATE = 0.05
 TOLERANCE = 1e-8  # of a loss in fp64 after `STEPS` steps, relative
 LEAST = 0.25  # of a ratio: one counter alone cannot pull the mean below its fourth root
@@ -61,7 +61,7 @@ def cheaper(steps: Sequence[Step], *, gate: Step) -> Callable[[GraphAnswer, Draw
     def run(answer: GraphAnswer, draw: Draw) -> None:
         if gate not in steps and gate.name not in answer.right:  # once a grading; it takes as long as a check
             passed(answer, gate, draw)
-        share_among(steps, lambda step: _require_score(answer, step, draw), noun="models")
+        share_among(steps, lambda step: _require_score(answer, step, gate, draw), noun="models")
 
     return run
 
@@ -83,8 +83,8 @@ def score(found: Counters, before: Counters, best: Counters) -> float:
     return min(1.0, max(0.0, (mean(found) - start) / (1 - start)))
 
 
-def _require_score(answer: GraphAnswer, step: Step, draw: Draw) -> None:
-    source, artifact = passed(answer, step, draw)
+def _require_score(answer: GraphAnswer, step: Step, gate: Step, draw: Draw) -> None:
+    source, artifact = passed(answer, step, draw, steps=STEPS if step is gate else STEPS_OF_OTHERS)
     found = counted(answer, artifact, step)
     before = counted(answer, _unchanged(source), step)
     share = score(found, before, step.best)
@@ -108,7 +108,7 @@ def counted(answer: GraphAnswer, artifact: Artifact, step: Step) -> Counters:
     return asdict(answer.count_step(artifact, CountStep(forms)))
 
 
-def passed(answer: GraphAnswer, step: Step, draw: Draw) -> tuple[Traced, Artifact]:
+def passed(answer: GraphAnswer, step: Step, draw: Draw, *, steps: int = STEPS) -> tuple[Traced, Artifact]:
     """Return the program and the answer's graph of it; raises `CheckFailedError` unless they train alike."""
     source = traced(step.program(), draw)
     redraw(source, draw)
@@ -125,7 +125,7 @@ def passed(answer: GraphAnswer, step: Step, draw: Draw) -> tuple[Traced, Artifac
     require_equal(answer, source, fresh, inputs, draw, False, draws=draws, by_position=by_position)
     doubles = tuple(each.double() for each in inputs)
     require_equal(answer, source, exact, doubles, draw, True, draws=draws, by_position=by_position)
-    _require_losses(answer, source, artifact, doubles, draws, by_position)
+    _require_losses(answer, source, artifact, doubles, draws, by_position, steps=steps)
     answer.right.add(step.name)
     return source, fresh
 
@@ -157,12 +157,14 @@ def _require_losses(
     inputs: tuple[torch.Tensor, ...],
     draws: int,
     by_position: Sequence[int],
+    *,
+    steps: int,
 ) -> None:
-    """Train program and graph for `STEPS` steps in fp64, with the same masks; their losses must be equal."""
+    """Train program and graph for some steps in fp64, with the same masks; their losses must be equal."""
     names = [name for name, _ in source.module.named_parameters()]
     ours = {name: parameter.detach().double() for name, parameter in source.module.named_parameters()}
     theirs = {name: tensor.double() for name, tensor in source.tensors.items()}
-    for number in range(STEPS):
+    for number in range(steps):
         leaves = {name: value.clone().requires_grad_() for name, value in ours.items()}
         with ReplayedDraws(draws + number, by_position):
             output = source.reference(*inputs, parameters=leaves)

@@ -12,7 +12,6 @@ from autograder.worker.rewrites_of_torch import refused_rewrites
 from autograder.worker.source import AnswerError
 from autograder.worker.tensors import to_raw, to_torch
 
-
 OWN = "own."  # as `course_lib.graph` has it, which is imported when a graph comes
 
 

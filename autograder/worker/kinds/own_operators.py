@@ -1,7 +1,7 @@
 """Operators of an answer's own, made of the texts of Triton kernels and launchers that the host has checked.
 
-No other Python of a student runs here. The operators are those of `course_lib`'s `kernel_operator`, whose kernels run in
-Triton's interpreter; launchers see the form of tensors and no values.
+No other Python of a student runs here. The operators are those of `course_lib`'s `kernel_operator`, whose kernels run
+in Triton's interpreter; launchers see the form of tensors and no values.
 """
 
 import functools

@@ -87,6 +87,7 @@ def _interpreted(text: str) -> ast.Module:
 
 def _namespace(exact: bool) -> Names:
     from course_lib.kernel_programs import interpreter_of_triton, patch_language_for_good, use_interpreter
+    from course_lib.kernel_programs.quick_random import quick_rand
 
     use_interpreter()
     interpreter = interpreter_of_triton()
@@ -97,7 +98,7 @@ def _namespace(exact: bool) -> Names:
     _refuse_truth_of_blocks(tl)
     semantic = interpreter.interpreter_semantic
     of_launchers = torch_of_launchers(lambda form, **how: LauncherCall.current.make(form, **how))
-    of_kernels = SimpleNamespace(**vars(tl))
+    of_kernels = SimpleNamespace(**vars(tl) | {"rand": quick_rand(interpreter)})
     if exact:
         of_launchers.float32, of_kernels.float32 = torch.float64, tl.float64
 

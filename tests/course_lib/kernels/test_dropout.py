@@ -17,7 +17,7 @@ KNOWN = {
 @pytest.mark.parametrize("words", KNOWN)
 def test_the_generator_gives_the_numbers_that_its_authors_published(words: tuple[int, ...]) -> None:
     inputs = [torch.tensor([word]) for word in words]
-    found = dropout._philox((inputs[0], inputs[1], inputs[2], inputs[3]), (inputs[4], inputs[5]))
+    found = dropout.philox((inputs[0], inputs[1], inputs[2], inputs[3]), (inputs[4], inputs[5]))
     assert tuple(int(word) for word in found) == KNOWN[words]
 
 
@@ -25,7 +25,7 @@ def test_the_counter_is_the_place_in_the_row_and_the_row() -> None:
     words = dropout._random_words(torch.tensor([0]), torch.empty(2, 5))
     assert tuple(words[0, :4].tolist()) == KNOWN[(0,) * 6]
     place = tuple(torch.tensor([word]) for word in (1, 1, 0, 0))  # the second group of four in the second row
-    expected = dropout._philox((place[0], place[1], place[2], place[3]), (torch.tensor([0]), torch.tensor([0])))
+    expected = dropout.philox((place[0], place[1], place[2], place[3]), (torch.tensor([0]), torch.tensor([0])))
     assert words[1, 4] == expected[0]
 
 
