@@ -18,6 +18,7 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import schedule_models
 from autograder.host.kinds.graph import GraphAnswer
 from autograder.host.kinds.graph_values import require_equal
+from autograder.host.kinds.step_mistakes import named_mistake
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 from autograder.host.traced import Program, TensorSpec, Traced, draw_inputs, traced
@@ -118,16 +119,39 @@ def passed(answer: GraphAnswer, step: Step, draw: Draw, *, steps: int = STEPS) -
     fresh = artifact.with_tensors(source.tensors)
     exact = artifact.with_tensors({name: tensor.double() for name, tensor in source.tensors.items()})
     inputs, draws = draw_inputs(source.program.inputs, draw), draw.integer(0, LARGEST_SEED)
+    doubles = tuple(each.double() for each in inputs)
     try:
         by_position = answer.drawn_by_position(fresh, inputs)
     except AnswerFailedError as error:
         raise CheckFailedError(f"The graph does not run: {error.message}", changes=True) from None
-    require_equal(answer, source, fresh, inputs, draw, False, draws=draws, by_position=by_position)
-    doubles = tuple(each.double() for each in inputs)
-    require_equal(answer, source, exact, doubles, draw, True, draws=draws, by_position=by_position)
+    try:
+        require_equal(answer, source, fresh, inputs, draw, False, draws=draws, by_position=by_position)
+        require_equal(answer, source, exact, doubles, draw, True, draws=draws, by_position=by_position)
+    except CheckFailedError as error:
+        raise _told(answer, source, exact, doubles, draws, by_position, error) from None
     _require_losses(answer, source, artifact, doubles, draws, by_position, steps=steps)
     answer.right.add(step.name)
     return source, fresh
+
+
+def _told(
+    answer: GraphAnswer,
+    source: Traced,
+    exact: Artifact,
+    inputs: tuple[torch.Tensor, ...],
+    draws: int,
+    by_position: Sequence[int],
+    error: CheckFailedError,
+) -> CheckFailedError:
+    """Return the error, or one that names a likely mistake if the answer's own kernels make it."""
+    if not exact.own.declared:
+        return error
+    try:
+        (output,) = answer.run(exact, inputs, training=True, draws=draws).outputs
+    except (AnswerFailedError, ValueError):  # it does not run, or has several outputs
+        return error
+    said = named_mistake(source, output, inputs, draws, by_position)
+    return CheckFailedError(f"In the program {source.program.name}: {said}", changes=True) if said else error
 
 
 def redraw(source: Traced, draw: Draw) -> None:
