@@ -17,25 +17,22 @@ import torch
 from course_lib.errors import KernelError
 
 MAX_COLUMNS = 8192  # a kernel keeps a whole row in registers
+_INTERPRETS = os.environ.get("TRITON_INTERPRET") == "1"
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def runs_as_kernel(operator: str, x: torch.Tensor) -> bool:
     """Return whether `operator` runs our Triton kernel on `x`; if it does not on a GPU, warn once with the reason.
 
-    With TRITON_INTERPRET=1 in the environment, tensors on the CPU use the kernel too, in Triton's interpreter.
+    With TRITON_INTERPRET=1 in the environment when Python starts, tensors on the CPU use the kernel too, in Triton's
+    interpreter. If it is set later, for other kernels, they do not.
     """
     if not x.is_cuda:
-        return x.is_cpu and interpreting() and _obstacle(x) is None
+        return x.is_cpu and _INTERPRETS and _obstacle(x) is None
     obstacle = _obstacle(x)
     if obstacle is not None:
         _say_once(f"{operator} runs as separate PyTorch operators, right but no faster: {obstacle}.")
     return obstacle is None
-
-
-def interpreting() -> bool:
-    """Return whether Triton kernels run in Triton's interpreter, which needs no GPU."""
-    return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 def _obstacle(x: torch.Tensor) -> str | None:

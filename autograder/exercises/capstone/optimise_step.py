@@ -30,7 +30,8 @@ EXERCISE = Exercise(
         "Record the counters first. Which operators of the forward pass write what only the next one reads?",
         "Each block ends in a linear layer, dropout, a residual sum and a LayerNorm: six launches that can be three.",
         "Take the bias out of the linear layer in front of a block's end: F.linear(x, weight), then "
-        "torch.ops.course_lib.bias_dropout_residual_layer_norm. Read the pass of that name in course_lib.fusion.",
+        "torch.ops.course_lib.bias_dropout_residual_layer_norm. Read the pass of that name in course_lib.fusion. An "
+        "operator of your own in its place has one launch forward, and backward one program that sums over rows.",
     ),
     checks=(Check("one layer: gate, then counters", "counted cost", 45, cheaper((LAYER,), gate=LAYER)),),
 )

@@ -16,7 +16,7 @@ from course_lib.kernels.dispatch import runs_as_kernel
 def _nothing_said_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     dispatch._say_once.cache_clear()
     dispatch._obstacle_of_device.cache_clear()
-    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    monkeypatch.setattr(dispatch, "_INTERPRETS", False)
     monkeypatch.setattr(dispatch, "_has_triton", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
 
@@ -75,6 +75,8 @@ def test_the_cpu_takes_the_kernel_only_when_triton_interprets(monkeypatch: pytes
         warnings.simplefilter("error")
         assert not runs_as_kernel("bias_gelu", x)
         monkeypatch.setenv("TRITON_INTERPRET", "1")
+        assert not runs_as_kernel("bias_gelu", x)  # set too late: for other kernels
+        monkeypatch.setattr(dispatch, "_INTERPRETS", True)
         assert runs_as_kernel("bias_gelu", x)
         assert not runs_as_kernel("bias_gelu", x.double())
 
@@ -85,6 +87,6 @@ def test_calling_the_operators_on_the_cpu_imports_none_of_our_kernels(monkeypatc
     monkeypatch.setitem(sys.modules, "course_lib.kernels.triton", None)
     x = torch.zeros(2, 3, requires_grad=True)
     bias_gelu(x, torch.zeros(3)).sum().backward()
-    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setattr(dispatch, "_INTERPRETS", True)
     with pytest.raises(ModuleNotFoundError, match=r"course_lib\.kernels\.triton"):
         bias_gelu(x, torch.zeros(3))

@@ -1,11 +1,13 @@
 """Hidden checks and controls of exercises 17.2 to 17.4."""
 
 from autograder.exercises.capstone.optimise_step import LAYER
-from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.hidden.answer_files import Answers, edited
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.training_step import Step, cheaper
 
 ANSWERS = Answers(__name__)
+STYLES = ANSWERS.styles(75)
+(OWN,) = [style.answer for style in STYLES if style.name == "an operator of its own, in Triton"]
 RENAMED = {"dense": "fc", "attention": "mixer", "feed_forward": "mlp", "attention_norm": "ln"}
 LONGER = Step(
     "of one layer with longer sequences",
@@ -33,6 +35,66 @@ VARIANTS = (
     ),
 )
 """The counters of each are those of the three worked routes, which agree."""
+IN_KERNELS = (
+    ("no gradient of the bias", ("        by_bias += tl.sum(tl.where(inside, by_x, 0.0), axis=0)[None, :]\n", "")),
+    ("no mask in the gradient of the bias", ("tl.where(inside, by_x, 0.0)", "tl.where(inside, by_h, 0.0)")),
+    (
+        "gradients of weight and shift swapped",
+        (
+            "return (by_x, by_bias, by_residual, by_weight, by_shift)",
+            "return (by_x, by_bias, by_residual, by_shift, by_weight)",
+        ),
+    ),
+    ("a mask for the columns", ("tl.rand(tl.load(seed_ptr), at)", "tl.rand(tl.load(seed_ptr), at * 0 + column)")),
+    ("the mask of seed 0", ("tl.rand(tl.load(seed_ptr), at)", "tl.rand(0, at)")),
+    ("an inverted mask", (">= p", "< p")),
+    ("kept and not divided", ("branch / (1 - p), 0.0), keep", "branch, 0.0), keep")),
+    ("eps of its kernel left out", (" / columns + eps)", " / columns)")),
+    (
+        "the mean along the wrong axis",
+        ("h - tl.sum(h, axis=1)[:, None] / columns", "h - tl.sum(h, axis=0)[None, :] / columns"),
+    ),
+    ("no residual in its kernel", ("tl.load(residual_ptr + at, mask=inside, other=0.0) + tl.where", "tl.where")),
+)
+"""Likely mistakes in the kernels of an operator of its own, as edits of that answer."""
+SAVED_MASK = (
+    (
+        "    y = torch.empty_like(x)\n",
+        "    y = torch.empty_like(x)\n    mask = torch.empty_like(x, dtype=torch.int8)\n",
+    ),
+    ("seed, y, rows", "seed, y, mask, rows"),
+    ("    return y\n", "    return (y, mask)\n"),
+    ("seed_ptr, y_ptr, rows", "seed_ptr, y_ptr, mask_ptr, rows"),
+    ("    h, _ = summed(", "    h, keep = summed("),
+    (
+        "    normed, _ = normalised(",
+        "    tl.store(mask_ptr + at, keep.to(tl.int8), mask=inside)\n    normed, _ = normalised(",
+    ),
+    (
+        "p: float, eps: float, seed):\n    columns = x.shape[-1]\n    rows = x.numel() // columns\n    by_x",
+        "p: float, eps: float, seed, mask):\n    columns = x.shape[-1]\n    rows = x.numel() // columns\n    by_x",
+    ),
+    ("residual, weight, seed), (by_x", "residual, weight, seed, mask), (by_x"),
+    ("weight_ptr, seed_ptr = given", "weight_ptr, seed_ptr, mask_ptr = given"),
+    ("        normed, rstd", "        keep = tl.load(mask_ptr + at, mask=inside, other=0) != 0\n        normed, rstd"),
+    ("end_forward, end_backward)", "end_forward, end_backward, keeps=('mask',))"),
+)
+"""Forward stores the mask, and backward reads it."""
+ATOMIC = (
+    (
+        "torch.empty_like(bias), torch.empty_like(bias), torch.empty_like(bias)",
+        "torch.zeros_like(bias), torch.zeros_like(bias), torch.zeros_like(bias)",
+    ),
+    ("end_backward_kernel[1,]", "end_backward_kernel[triton.cdiv(rows, 16),]"),
+    (
+        "for first in range(0, rows, ROWS):",
+        "for first in range(tl.program_id(0) * ROWS, tl.program_id(0) * ROWS + 1, ROWS):",
+    ),
+    ("tl.store(by_bias_ptr +", "tl.atomic_add(by_bias_ptr +"),
+    ("tl.store(by_weight_ptr +", "tl.atomic_add(by_weight_ptr +"),
+    ("tl.store(by_shift_ptr +", "tl.atomic_add(by_shift_ptr +"),
+)
+"""Several programs of backward add to memory that three more launches fill with zeros."""
 NOTHING_LEFT = """
 def optimise(gm):
     output = next(iter(gm.graph.find_nodes(op="output")))
@@ -49,7 +111,20 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(75),
-        *ANSWERS.styles(75),
+        *STYLES,
+        *(Control(name, edited(OWN, edit), 0) for name, edit in IN_KERNELS),
+        Control("a mask that its operator saves", edited(OWN, *SAVED_MASK), 75, below=True),
+        Control("sums by atomic operations", edited(OWN, *ATOMIC), 75, below=True),
+        Control(
+            "no other= where it matters",
+            edited(OWN, (", mask=inside, other=0.0)\n        g = ", ", mask=inside)\n        g = ")),
+            45,
+        ),
+        Control(
+            "PyTorch in a launcher",
+            edited(OWN, ("    y = torch.empty_like(x)\n", "    y = torch.layer_norm(x, (columns,))\n")),
+            0,
+        ),
         Control("unchanged", "def optimise(gm):\n    return gm\n", 0),
         Control("cheap and wrong", NOTHING_LEFT, 0),
         ANSWERS.edited("dropout is gone", 0, ("modules[drop.target].p,", "0.0,")),

@@ -350,8 +350,8 @@ def end_kernel(
     column = tl.arange(0, BLOCK)[None, :]
     at = row * columns + column
     inside = (row < rows) & (column < columns)
-    h, keep = summed(x_ptr, bias_ptr, residual_ptr, seed_ptr, at, column, inside, columns, p)
-    normed, rstd = normalised(tl.where(inside, h, 0.0), inside, columns, eps)
+    h, _ = summed(x_ptr, bias_ptr, residual_ptr, seed_ptr, at, column, inside, columns, p)
+    normed, _ = normalised(tl.where(inside, h, 0.0), inside, columns, eps)
     weight = tl.load(weight_ptr + column, mask=column < columns, other=0.0)
     shift = tl.load(shift_ptr + column, mask=column < columns, other=0.0)
     tl.store(y_ptr + at, normed * weight + shift, mask=inside)
