@@ -316,6 +316,8 @@ from torch.nn import functional as F
 from course_lib.fusion.machine_written import fuse_add_norm
 from course_lib.graph import cost, saved_for_backward
 from course_lib.graph.diff import diff, draw_diff
+from course_lib.kernel_programs import use_interpreter
+from course_lib.kernel_programs.kernel_operator import kernel_operator
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.predictions import predict, predictions, reveal
 from course_lib.profiling.plots import plot_lines
