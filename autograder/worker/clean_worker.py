@@ -19,6 +19,7 @@ from autograder.protocol.requests.answers import InputForm
 from autograder.protocol.requests.loads import (
     CallGraph,
     Cost,
+    CountedStep,
     CountGraph,
     CountStep,
     EventsRead,
@@ -38,7 +39,7 @@ from autograder.worker.kinds.own_operators import own_operators
 from autograder.worker.observed_writes import observed_writes
 from autograder.worker.rounds import Rounds
 from autograder.worker.step_of_graph import TrainingStep, replayed
-from autograder.worker.tensors import call_on_tensors, filled, to_torch
+from autograder.worker.tensors import call_on_tensors, filled, to_raw, to_torch
 
 OPERATORS = "torch.ops.course_lib."
 EVERYTHING = {"scalars": 0, "histograms": 0, "graph": 0}
@@ -88,8 +89,8 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
         device = held[0].device if held else torch.device("cpu")  # rounds move a graph to their device
         return Result(_cost(graph_module, _random(request.inputs, device)))
 
-    def count_step(request: CountStep, _: Tensors) -> Result[StepCost]:
-        return Result(_step_cost(graph_module, _random(request.inputs), restore))
+    def count_step(request: CountStep, tensors: Tensors) -> Result[CountedStep]:
+        return _counted_step(graph_module, request, list(map(to_torch, tensors)), restore)
 
     def observe(request: ObserveWrites, tensors: Tensors) -> Result[Writes]:
         restore()
@@ -124,22 +125,35 @@ def _random(forms: Sequence[InputForm], device: torch.device | str = "cpu") -> l
     ]
 
 
-def _step_cost(
-    graph_module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor], restore: Callable[[], None]
-) -> StepCost:
-    """Count three runs, each with the tensors as they were sent: what one run writes must not change the next."""
+def _counted_step(
+    graph_module: torch.fx.GraphModule,
+    request: CountStep,
+    inputs: Sequence[torch.Tensor],
+    restore: Callable[[], None],
+) -> Result[CountedStep]:
+    """Count three runs, each with the tensors as they were sent: what one run writes must not change the next.
+
+    All have the same inputs and masks, so the forward passes compute the same as the one whose results are returned.
+    """
     from course_lib.graph import cost, saved_for_backward
 
-    step = TrainingStep(graph_module, [path for path, each in graph_module.named_parameters() if each.requires_grad])
+    step = TrainingStep(graph_module, request.by)
+    computed: list[torch.Tensor | None] = []
+
+    def noted(*given: torch.Tensor) -> None:
+        computed.extend(step(*given))
 
     def counted(count: Callable[..., Any], program: Callable[..., object]) -> Any:
         restore()
-        with torch.enable_grad():
+        with torch.enable_grad(), replayed(request.draws):
             return count(program, [each.clone() for each in inputs])
 
-    whole, forward = counted(cost, step), counted(cost, graph_module)
+    whole, forward = counted(cost, noted), counted(cost, graph_module)
     saved = counted(saved_for_backward, graph_module).total_bytes
-    return StepCost(forward.launches, whole.launches, whole.bytes_moved, saved)
+    loss, *gradients = computed
+    found = StepCost(forward.launches, whole.launches, whole.bytes_moved, saved)
+    raws = [to_raw(each.detach(), "a result of the step") for each in (loss, *gradients) if each is not None]
+    return Result(CountedStep(found, tuple(each is not None for each in gradients)), raws)
 
 
 def load_lowering(request: LoadLowering, tensors: Tensors) -> Handlers:

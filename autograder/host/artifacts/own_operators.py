@@ -115,14 +115,14 @@ def kernel_text(text: str, launchers: Sequence[str]) -> str:
     for statement in tree.body:
         for name in _defined(statement):
             defining.setdefault(name, []).append(statement)
-    needed: dict[str, None] = {}
+    needed: dict[int, ast.stmt] = {}  # each statement once, however many names it defines
     waiting = list(launchers)
     while waiting:
-        name = waiting.pop()
-        if name in defining and name not in needed:
-            needed[name] = None
-            waiting += [node.id for one in defining[name] for node in ast.walk(one) if isinstance(node, ast.Name)]
-    kept = {line for name in needed for statement in defining[name] for line in _lines(statement)}
+        for statement in defining.pop(waiting.pop(), ()):
+            if id(statement) not in needed:
+                needed[id(statement)] = statement
+                waiting += [node.id for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    kept = {line for statement in needed.values() for line in _lines(statement)}
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")  # those that the parser counts
     return "\n".join(line if number in kept else "" for number, line in enumerate(lines, start=1)).rstrip("\n")
 

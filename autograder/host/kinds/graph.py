@@ -18,7 +18,7 @@ from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
 from autograder.host.traced import Continuation, Program, Traced, draw_inputs, traced
 from autograder.protocol import Result
-from autograder.protocol.requests.answers import InputForm, Transform, WrittenGraph
+from autograder.protocol.requests.answers import Called, InputForm, Transform, WrittenGraph
 from autograder.protocol.requests.loads import CallGraph, CountStep, LoadAnswer, LoadGraph, ObserveWrites, StepCost
 
 
@@ -98,10 +98,14 @@ class GraphAnswer:
             raise MalformedAnswerError
         return found
 
-    def count_step(self, artifact: Artifact, request: CountStep) -> StepCost:
-        """Return the counters of a training step of a rebuilt graph, as the clean worker counts them."""
+    def count_step(
+        self, artifact: Artifact, inputs: Sequence[torch.Tensor], *, by: Sequence[str], draws: int
+    ) -> tuple[StepCost, Reply]:
+        """Return the counters of a training step of a rebuilt graph, and the loss and gradients of this very step."""
         self._hold(artifact, None)
-        return self.clean.call_with(request, ()).body
+        result, mutated = self.clean.call(CountStep(tuple(by), draws), list(inputs))
+        called = Called(1, False, result.body.gradients, ())
+        return result.body.cost, read_called(called, result.tensors, mutated, len(by))
 
     def _call(
         self,

@@ -75,7 +75,7 @@ def require_equal(
             eager_grads = torch.autograd.grad(eagers, eager_leaves, cotangents, allow_unused=True)
             truth_grads = torch.autograd.grad(truths, truth_leaves, [c.double() for c in cotangents], allow_unused=True)
             names = ["an input"] * len(inputs) + [f"`{path}`" for path in by]
-            _require_gradients(reply, truth_grads, eager_grads, names, where)
+            require_gradients(reply, truth_grads, eager_grads, names, where)
         return reply
 
 
@@ -134,7 +134,7 @@ def _reference(
     return outputs, [*leaves, *parameters.values()]
 
 
-def _require_gradients(
+def require_gradients(
     reply: Reply,
     truths: Sequence[torch.Tensor | None],
     eagers: Sequence[torch.Tensor | None],

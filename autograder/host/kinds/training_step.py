@@ -1,30 +1,31 @@
 """Passes that make a training step cheaper: a gate of values first, then counters of the graph that the host rebuilt.
 
 The gate compares outputs, gradients, dropout masks and the losses of some steps of training with those of the program,
-and finds every parameter under its name. Only behind it the clean worker counts the step. No number of the answer is
-used. How the answer found its graph does not matter.
+and finds every parameter under its name. Only behind it the clean worker counts the step. Loss and gradients of the
+very step that was counted are compared as well. No number of the answer is used. How the answer found its graph does
+not matter.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 
 import torch
 
 from autograder.host import shared_inputs
 from autograder.host.artifacts import Artifact, read_artifact
+from autograder.host.comparison import require_close
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import schedule_models
 from autograder.host.kinds.graph import GraphAnswer
-from autograder.host.kinds.graph_values import require_equal
+from autograder.host.kinds.graph_values import require_equal, require_gradients
 from autograder.host.kinds.step_mistakes import named_mistake
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
-from autograder.host.traced import Program, TensorSpec, Traced, draw_inputs, traced
+from autograder.host.traced import Program, TensorSpec, Traced, any_fp64, draw_inputs, traced
 from autograder.protocol import Result
-from autograder.protocol.requests.answers import InputForm, WrittenGraph
-from autograder.protocol.requests.loads import CountStep
+from autograder.protocol.requests.answers import WrittenGraph
 from course_lib.kernels.replayed_draws import ReplayedDraws
 
 Counters = Mapping[str, int]
@@ -85,9 +86,10 @@ def score(found: Counters, before: Counters, best: Counters) -> float:
 
 
 def _require_score(answer: GraphAnswer, step: Step, gate: Step, draw: Draw) -> None:
-    source, artifact = passed(answer, step, draw, steps=STEPS if step is gate else STEPS_OF_OTHERS)
-    found = counted(answer, artifact, step)
-    before = counted(answer, _unchanged(source), step)
+    right = passed(answer, step, draw, steps=STEPS if step is gate else STEPS_OF_OTHERS)
+    source, inputs, draws = right.source, draw_inputs(right.source.program.inputs, draw), draw.integer(0, LARGEST_SEED)
+    found = counted(answer, right, right.artifact, inputs, draws)
+    before = counted(answer, replace(right, by_position=()), _unchanged(source), inputs, draws)
     share = score(found, before, step.best)
     answer.counted.update(found)
     if share < 1:
@@ -103,13 +105,45 @@ def _unchanged(source: Traced) -> Artifact:
     return read_artifact(written, max_nodes=len(source.graph["nodes"]))
 
 
-def counted(answer: GraphAnswer, artifact: Artifact, step: Step) -> Counters:
-    """Return the counters of a rebuilt graph, as the clean worker counts them."""
-    forms = tuple(InputForm(spec.shape, "float32") for spec in step.program().inputs)
-    return asdict(answer.count_step(artifact, CountStep(forms)))
+def counted(
+    answer: GraphAnswer, of: "Passed", artifact: Artifact, inputs: tuple[torch.Tensor, ...], draws: int
+) -> Counters:
+    """Return the counters of a step of a rebuilt graph, as the clean worker counts them.
+
+    Raises `CheckFailedError` unless the step that was counted has the loss and the gradients of the program's.
+    """
+    names = [name for name, _ in of.source.module.named_parameters()]
+    cost, reply = answer.count_step(artifact, inputs, by=names, draws=draws)
+    doubles = tuple(each.double() for each in inputs)
+    (loss, *gradients), (exact, *truths) = (_step(of, names, given, draws) for given in (inputs, doubles))
+    where = f" in the program {of.source.program.name}, in the step that is counted"
+    try:
+        require_close(reply.outputs[0], exact, loss, "The loss", where)
+        require_gradients(reply, truths, gradients, [f"`{name}`" for name in names], where)
+    except CheckFailedError as error:
+        raise CheckFailedError(str(error), changes=True) from None
+    return asdict(cost)
 
 
-def passed(answer: GraphAnswer, step: Step, draw: Draw, *, steps: int = STEPS) -> tuple[Traced, Artifact]:
+def _step(of: "Passed", names: Sequence[str], inputs: tuple[torch.Tensor, ...], draws: int) -> list[torch.Tensor]:
+    """Return the loss of the program, and its gradients."""
+    leaves = of.source.leaves(names, in_fp64=any_fp64(inputs))
+    with ReplayedDraws(draws, of.by_position):
+        loss = of.source.reference(*inputs, parameters=leaves).square().mean()
+    return [loss.detach(), *torch.autograd.grad(loss, list(leaves.values()))]
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A program, and the graph of an answer that trains as it does."""
+
+    source: Traced
+    artifact: Artifact
+    by_position: tuple[int, ...]
+    """The draws of the graph's own kernels."""
+
+
+def passed(answer: GraphAnswer, step: Step, draw: Draw, *, steps: int = STEPS) -> Passed:
     """Return the program and the answer's graph of it; raises `CheckFailedError` unless they train alike."""
     source = traced(step.program(), draw)
     redraw(source, draw)
@@ -131,7 +165,7 @@ def passed(answer: GraphAnswer, step: Step, draw: Draw, *, steps: int = STEPS) -
         raise _told(answer, source, exact, doubles, draws, by_position, error) from None
     _require_losses(answer, source, artifact, doubles, draws, by_position, steps=steps)
     answer.right.add(step.name)
-    return source, fresh
+    return Passed(source, fresh, by_position)
 
 
 def _told(

@@ -113,10 +113,23 @@ class StepCost:
 
 
 @dataclass(frozen=True)
-class CountStep(Request[StepCost]):
-    """Count a training step of the graph of a `LoadGraph`, by all its parameters, on random inputs of these forms."""
+class CountedStep:
+    """The counters of a step, and what it computed: the tensors are its loss, then the existing gradients."""
 
-    inputs: tuple[InputForm, ...]
+    cost: StepCost
+    gradients: tuple[bool, ...]
+    """For each parameter to differentiate by, whether there is a gradient."""
+
+
+@dataclass(frozen=True)
+class CountStep(Request[CountedStep]):
+    """Count a training step of the graph of a `LoadGraph` on the tensors that come with the request.
+
+    It goes by the parameters named in `by`; its k-th dropout has the mask that follows from the seed `draws`.
+    """
+
+    by: tuple[TensorName, ...]
+    draws: int
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ GRAPH = {
     "modules": {},
     "tensors": {},
 }
-WRITTEN = answers.WrittenGraph(GRAPH, ("weight", "bias"))
+OWN = answers.OwnOperator("step::end", "forward", "backward", ("y",), (), ("x", "bias"))
+WRITTEN = answers.WrittenGraph(GRAPH, ("weight", "bias"), (OWN,))
 CALLED = answers.Called(2, True, (True, False), (0,))
 NODE = loads.ArchiveNode("prim::If", ((loads.ArchiveNode("aten::exp"),), ()), (loads.ArchiveNode("aten::add"),))
 PACKED = answers.PackedValue(
@@ -45,11 +46,12 @@ REPLIES: dict[type[Any], Any] = {
     answers.Called: CALLED,
     answers.CalledConcurrently: answers.CalledConcurrently((CALLED, CALLED)),
     loads.Cost: loads.Cost(1, 2, 3, 4, 5, 6),
-    loads.GraphCalled: loads.GraphCalled(CALLED, loads.Cost(1, 2, 3, 4, 5, 6)),
+    loads.GraphCalled: loads.GraphCalled(CALLED, loads.Cost(1, 2, 3, 4, 5, 6), (0, 2)),
     answers.CollectedGraphs: answers.CollectedGraphs(1, (answers.CollectedGraph(WRITTEN, ((2, 3), ())),), (WRITTEN,)),
     answers.PackedValue: PACKED,
     answers.ValueOnGraph: answers.ValueOnGraph({"a": [1, None]}, WRITTEN),
     answers.WrittenGraph: WRITTEN,
+    loads.CountedStep: loads.CountedStep(loads.StepCost(1, 2, 3, 4), (True, False)),
     loads.StepCost: loads.StepCost(1, 2, 3, 4),
     loads.EventsRead: loads.EventsRead({"loss": ((1, 0.5), (2, None))}, {"aten::mm": 3}, {"weights": 1}),
     kernel_runs.KernelsRun: kernel_runs.KernelsRun(

@@ -271,9 +271,9 @@ def gradients_in_fp64(answer):
     program = fx.symbolic_trace(Encoder(width=8, heads=2, dropout=0.0).train())
     result, inputs = names["optimise"](copy.deepcopy(program)), (torch.randn(2, 5, 8), torch.randn(2, 1, 1, 5))
 
-    def gradients(graph, given):
+    def gradients(graph, *given):
         return torch.autograd.grad(graph(*given).square().mean(), list(graph.parameters()))
 
     launches = [course_lib.graph.cost(functools.partial(gradients, g), inputs).launches for g in (program, result)]
-    pairs = zip(*(gradients(g.double(), [x.double() for x in inputs]) for g in (program, result)), strict=True)
+    pairs = zip(*(gradients(g.double(), *(x.double() for x in inputs)) for g in (program, result)), strict=True)
     return launches[1] < launches[0] and all(torch.allclose(a, b, atol=1e-5) for a, b in pairs)

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from autograder.host.kinds.training_step import LEAST, score
-from autograder.protocol.requests.answers import InputForm
 from autograder.protocol.requests.loads import CountStep, LoadGraph, StepCost
 from autograder.worker.clean_worker import load_graph
 from autograder.worker.tensors import to_raw
@@ -39,7 +38,8 @@ def test_the_worker_counts_forward_and_backward():
     module = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh()))
     graph, tensors = to_data(module)
     handlers = load_graph(LoadGraph(graph, tuple(tensors), None), [to_raw(t, path) for path, t in tensors.items()])
-    found = handlers[CountStep](CountStep((InputForm((2, 4), "float32"),)), ()).body
+    by = tuple(path for path, _ in module.named_parameters())
+    found = handlers[CountStep](CountStep(by, 0), [to_raw(torch.randn(2, 4), "x")]).body.cost
     assert isinstance(found, StepCost)
     assert (found.kernels, found.saved_bytes) == (2, 2 * 4 * 4)
     assert found.launches > 2 * found.kernels
@@ -49,7 +49,8 @@ def counted(module, *, times=1):
     """Return the counters of a module's step for two rows of four numbers, of the last of so many counts."""
     graph, tensors = to_data(module)
     handlers = load_graph(LoadGraph(graph, tuple(tensors), None), [to_raw(t, path) for path, t in tensors.items()])
-    return [handlers[CountStep](CountStep((InputForm((2, 4), "float32"),)), ()).body for _ in range(times)][-1]
+    request, rows = CountStep(("linear.weight", "linear.bias"), 0), [to_raw(torch.randn(2, 4), "x")]
+    return [handlers[CountStep](request, rows).body.cost for _ in range(times)][-1]
 
 
 class RowsOf(torch.nn.Module):
