@@ -130,6 +130,8 @@ class _Operator:
             raise KernelError(f"{self.name} has the results {made!r:.80}; expected at least one, by names of Python.")
         if len({*made, *self.types}) < len(made) + len(self.types):
             raise KernelError(f"{self.name}: parameters, results and kept tensors need names that differ; got {made}.")
+        if not self.gradients:
+            raise KernelError(f"{self.name} needs at least one gradient, by a tensor of `{self.forward.__name__}`.")
         for each in self.gradients:
             if each not in self.tensors:
                 raise KernelError(
