@@ -1,6 +1,6 @@
-"""Grade twenty made-up hand-ins of the capstone, with the points that a person gives for the work logs.
+"""Grade 21 made-up hand-ins of the capstone, with the points that a person gives for the work logs.
 
-Three of them reach all points of the counters, each by a route of its own. One changes nothing, and four compute
+Four of them reach all points of the counters, each by a route of its own. One changes nothing, and four compute
 something else, cheaply: these get nothing for it. The others are partial, damaged or hostile. Answers and marks are
 those of the exercises' controls, so every mark is known. The names are roles.
 """
@@ -31,6 +31,7 @@ ROLES: Mapping[str, Mapping[str, str]] = {
     "route_fx_pass": {STEP: REFERENCE, REVIEW: REFERENCE, LOG: REFERENCE, RECORD: REFERENCE},
     "route_schedule": {STEP: "a schedule of a module around the graph", LOG: "three dead ends before a success"},
     "route_backend": {STEP: "a backend that lowers into a new graph", LOG: "another counter for each entry"},
+    "route_own_operator": {STEP: "an operator of its own", REVIEW: "lambdas in another order"},
     "unchanged": {STEP: "unchanged", LOG: REFERENCE},
     "cheap_and_wrong": {STEP: "cheap and wrong", LOG: "no dead end"},
     "dropout_gone": {STEP: "dropout is gone"},

@@ -35,8 +35,8 @@ from autograder.protocol.requests.loads import (
     StepCost,
     Writes,
 )
-from autograder.worker.kinds.own_operators import own_operators
 from autograder.worker.observed_writes import observed_writes
+from autograder.worker.own_operators import own_operators
 from autograder.worker.rounds import Rounds
 from autograder.worker.step_of_graph import TrainingStep, replayed
 from autograder.worker.tensors import call_on_tensors, filled, to_raw, to_torch

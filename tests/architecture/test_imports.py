@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "course_lib.capture": {"course_lib.errors", "course_lib.isolation", "course_lib.show"},
     "course_lib.graph": {"course_lib.errors", "course_lib.isolation", "course_lib.capture", "course_lib.show"},
     "course_lib.kernels": {"course_lib.errors"},
-    "course_lib.kernel_programs": {"course_lib.errors"},
+    "course_lib.kernel_programs": {"course_lib.errors", "course_lib.graph", "course_lib.kernels"},
     "course_lib.fusion": {
         "course_lib.errors",
         "course_lib.isolation",

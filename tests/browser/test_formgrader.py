@@ -29,7 +29,7 @@ def rubric() -> list[str]:
 @needs_chromium
 @pytest.mark.usefixtures("quick_gradebooks")
 def test_points_given_on_formgraders_page_reach_gradebook_marks_feedback_and_report(tmp_path, monkeypatch):
-    """Some of the class, one of whom wrote another rubric; WHOLE=1 grades all twenty, and reads five logs."""
+    """Some of the class, one of whom wrote another rubric; WHOLE=1 grades all, and reads five logs."""
     for name in ("COURSE_WORK", "COURSE_EXCHANGE"):  # which the class sets, and which are to be as they were
         monkeypatch.setenv(name, str(tmp_path / "work"))
     roles = {"log_only", "unchanged", *some([*ROLES], 1, name="formgrader")}

@@ -13,13 +13,13 @@ from tests.drawn import some
 ALWAYS = ("route_schedule", "cheap_and_wrong", "log_only", "hostile_log")
 
 
-def test_the_class_has_three_routes_with_all_points_and_wrong_ones_without_any():
+def test_the_class_has_four_routes_with_all_points_and_wrong_ones_without_any():
     members = capstone_class()
     most = find(STEP, hidden=True).points
-    assert len(members) == 20
+    assert len(members) == 21
     marks = {m.name: m.marks[STEP] for m in members if STEP in m.marks}
     routes = {m.answers[STEP] for m in members if m.marks.get(STEP) == most}
-    assert len(routes) == 3
+    assert len(routes) == 4
     assert {"unchanged", "cheap_and_wrong", "dropout_gone"} <= {name for name, points in marks.items() if not points}
     assert Counter(points for points in marks.values() if 0 < points < most)
     full = next(m for m in members if m.name == "route_fx_pass")
@@ -30,7 +30,7 @@ def test_the_class_has_three_routes_with_all_points_and_wrong_ones_without_any()
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick_gradebooks")
 def test_every_mark_is_the_machines_and_the_persons(tmp_path, monkeypatch):
-    """A part of the class, drawn again in each run; WHOLE=1 grades all twenty."""
+    """A part of the class, drawn again in each run; WHOLE=1 grades all."""
     for name in ("COURSE_WORK", "COURSE_EXCHANGE"):  # which it sets, and which are to be as they were
         monkeypatch.setenv(name, str(tmp_path / "work"))
     others = some([role for role in ROLES if role not in ALWAYS], 2, name="capstone")

@@ -1,7 +1,7 @@
 """Exercises 17.2 to 17.4: make a training step of an encoder cheaper; a gate of values stands before each counter."""
 
+from autograder.host.checks.training_step import Step, cheaper
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.training_step import Step, cheaper
 from autograder.host.speed import Speed
 from autograder.host.traced import Program
 

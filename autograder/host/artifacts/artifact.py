@@ -13,8 +13,8 @@ from torch import fx
 
 import course_lib.kernels  # noqa: F401 - registers the course's operators, which graphs may call
 from autograder.host import shared_inputs
+from autograder.host.artifacts.declared_operators import OperatorRefusedError, OwnOperators, checked_operators
 from autograder.host.artifacts.operator_calls import OperatorCall, read_calls
-from autograder.host.artifacts.own_operators import OperatorRefusedError, OwnOperators, checked_operators
 from autograder.host.channel import MalformedAnswerError
 from autograder.protocol import GraphData, Result
 from autograder.protocol.requests.answers import WrittenGraph

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from autograder.host.channel import MalformedAnswerError
+from autograder.host.checks.training_step import redraw, require_names
 from autograder.host.clock.contest import NEEDS_GPU, measure, one_at_a_time, show
 from autograder.host.clock.gpu import CUDA, Gpu
 from autograder.host.clock.step_contest import StepContest
@@ -16,7 +17,6 @@ from autograder.host.clock.trial import WrongTimedOutputError
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError, Exercise
 from autograder.host.kinds.graph import GraphAnswer
-from autograder.host.kinds.training_step import redraw, require_names
 from autograder.host.records import BonusRecord, ExerciseStatus, SpeedRecord
 from autograder.host.sandbox import Sandbox
 from autograder.host.session import AnswerFailedError

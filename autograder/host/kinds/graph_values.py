@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Protocol
 
 import torch
@@ -54,7 +55,7 @@ def require_equal(
         shapes = ", ".join(str(tuple(i.shape)) for i in inputs)
         where = f" in the program {program.program.name} with inputs of shape {shapes}"
         by = _parameters(program, artifact) if gradients else []
-        replayed = (lambda: nullcontext()) if draws is None else (lambda: ReplayedDraws(draws, by_position))
+        replayed = nullcontext if draws is None else partial(ReplayedDraws, draws, by_position)
         eagers, eager_leaves = _reference(program, inputs, by, gradients, replayed)
         truths, truth_leaves = _reference(program, [i.double() for i in inputs], by, gradients, replayed)
         cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in eagers] if gradients else []
@@ -63,10 +64,7 @@ def require_equal(
             reply = answer.run(artifact, inputs, cotangents=cotangents, training=training, draws=draws, by=by)
         except AnswerFailedError as error:
             raise CheckFailedError(f"The transformed graph does not run{where}: {error.message}") from None
-        if len(reply.outputs) != len(eagers):
-            raise CheckFailedError(
-                f"The transformed graph has {len(reply.outputs)} outputs{where}; expected {len(eagers)}."
-            )
+        _require_count(reply, len(eagers), where)
         for actual, truth, eager in zip(reply.outputs, truths, eagers, strict=True):
             magnitude = _magnitude(truth.detach(), actual.dtype, inputs)
             comparison.require_close(actual, truth.detach(), eager.detach(), "The output", where, magnitude=magnitude)
@@ -77,6 +75,11 @@ def require_equal(
             names = ["an input"] * len(inputs) + [f"`{path}`" for path in by]
             require_gradients(reply, truth_grads, eager_grads, names, where)
         return reply
+
+
+def _require_count(reply: Reply, outputs: int, where: str) -> None:
+    if len(reply.outputs) != outputs:
+        raise CheckFailedError(f"The transformed graph has {len(reply.outputs)} outputs{where}; expected {outputs}.")
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from autograder.protocol import Handlers, Tensors
 from autograder.protocol.requests.kernel_runs import LoadTimedKernels
 from autograder.protocol.requests.loads import Part
 from autograder.worker.kernel_calls import LauncherError, Operand, grid_of, outputs_of, unwrapped
-from autograder.worker.kinds.triton import BUILTINS, Names, checked_tree, innermost, run_part, torch_of_launchers
+from autograder.worker.kernel_texts import BUILTINS, Names, checked_tree, innermost, run_part, torch_of_launchers
 from autograder.worker.rounds import Rounds
 from autograder.worker.tensors import filled
 

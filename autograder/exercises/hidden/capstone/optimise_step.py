@@ -2,12 +2,11 @@
 
 from autograder.exercises.capstone.optimise_step import LAYER
 from autograder.exercises.hidden.answer_files import Answers, edited
+from autograder.host.checks.training_step import Step, cheaper
 from autograder.host.exercise import Check, Control, HiddenPart
-from autograder.host.kinds.training_step import Step, cheaper
 
 ANSWERS = Answers(__name__)
-STYLES = ANSWERS.styles(75)
-(OWN,) = [style.answer for style in STYLES if style.name == "an operator of its own, in Triton"]
+OWN = ANSWERS.file("an operator of its own", 75)
 RENAMED = {"dense": "fc", "attention": "mixer", "feed_forward": "mlp", "attention_norm": "ln"}
 LONGER = Step(
     "of one layer with longer sequences",
@@ -34,7 +33,7 @@ VARIANTS = (
         batch=3,
     ),
 )
-"""The counters of each are those of the three worked routes, which agree."""
+"""The counters of each are those of the worked routes, which agree."""
 IN_KERNELS = (
     ("no gradient of the bias", ("        by_bias += tl.sum(tl.where(inside, by_x, 0.0), axis=0)[None, :]\n", "")),
     ("no mask in the gradient of the bias", ("tl.where(inside, by_x, 0.0)", "tl.where(inside, by_h, 0.0)")),
@@ -111,18 +110,19 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(75),
-        *STYLES,
-        *(Control(name, edited(OWN, edit), 0) for name, edit in IN_KERNELS),
-        Control("a mask that its operator saves", edited(OWN, *SAVED_MASK), 75, below=True),
-        Control("sums by atomic operations", edited(OWN, *ATOMIC), 75, below=True),
+        *ANSWERS.styles(75),
+        OWN,
+        *(Control(name, edited(OWN.answer, edit), 0) for name, edit in IN_KERNELS),
+        Control("a mask that its operator saves", edited(OWN.answer, *SAVED_MASK), 75, below=True),
+        Control("sums by atomic operations", edited(OWN.answer, *ATOMIC), 75, below=True),
         Control(
             "no other= where it matters",
-            edited(OWN, (", mask=inside, other=0.0)\n        g = ", ", mask=inside)\n        g = ")),
+            edited(OWN.answer, (", mask=inside, other=0.0)\n        g = ", ", mask=inside)\n        g = ")),
             45,
         ),
         Control(
             "PyTorch in a launcher",
-            edited(OWN, ("    y = torch.empty_like(x)\n", "    y = torch.layer_norm(x, (columns,))\n")),
+            edited(OWN.answer, ("    y = torch.empty_like(x)\n", "    y = torch.layer_norm(x, (columns,))\n")),
             0,
         ),
         Control("unchanged", "def optimise(gm):\n    return gm\n", 0),

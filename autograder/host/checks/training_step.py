@@ -14,13 +14,13 @@ import torch
 
 from autograder.host import shared_inputs
 from autograder.host.artifacts import Artifact, read_artifact
+from autograder.host.checks.step_mistakes import named_mistake
 from autograder.host.comparison import require_close
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import schedule_models
 from autograder.host.kinds.graph import GraphAnswer
 from autograder.host.kinds.graph_values import require_equal, require_gradients
-from autograder.host.kinds.step_mistakes import named_mistake
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 from autograder.host.traced import Program, TensorSpec, Traced, any_fp64, draw_inputs, traced

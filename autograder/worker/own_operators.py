@@ -15,7 +15,7 @@ import torch
 from autograder.protocol.requests.answers import OwnOperator
 from autograder.protocol.requests.loads import Part
 from autograder.worker.kernel_calls import LauncherCall, LauncherError, Operand
-from autograder.worker.kinds.triton import Names, interpreted_names
+from autograder.worker.kernel_texts import Names, interpreted_names
 
 OWN = "own."  # as `course_lib.graph` has it
 _NUMBERS = itertools.count()

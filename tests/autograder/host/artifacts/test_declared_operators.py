@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from autograder.host.artifacts.own_operators import (
+from autograder.host.artifacts.declared_operators import (
     OperatorRefusedError,
     checked_operators,
     kernel_text,

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from autograder.host.kinds.training_step import LEAST, score
+from autograder.host.checks.training_step import LEAST, score
 from autograder.protocol.requests.loads import CountStep, LoadGraph, StepCost
 from autograder.worker.clean_worker import load_graph
 from autograder.worker.tensors import to_raw

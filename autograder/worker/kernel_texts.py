@@ -1,0 +1,176 @@
+"""Texts of Triton kernels and launchers that the host has checked, run for Triton's interpreter.
+
+No other Python of a student runs there. The texts are in the small language of
+`autograder.host.artifacts.kernel_source`: kernels, and launchers that see the form of tensors and no values.
+"""
+
+import ast
+import linecache
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from autograder.protocol.requests.loads import Part
+from autograder.worker.kernel_calls import LauncherCall, LauncherError, Operand
+
+Names = dict[str, Any]
+BUILTINS = {each.__name__: each for each in (abs, bool, float, int, isinstance, len, range, tuple)}
+MAKES_BLOCK = "__block"  # the host refuses names of a text that begin with two underscores
+DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
+
+
+def interpreted_names(parts: Sequence[Part], *, exact: bool = False) -> Names:
+    """Run texts that the host has checked in one namespace, and return it: launchers, kernels and constants.
+
+    With `exact`, float32 means float64 in the texts, and so does a number with a point. So kernels that compute in
+    float32 are as exact as the rest of a program in double precision.
+    """
+    names = _namespace(exact)
+    for part in parts:
+        run_part(part, _interpreted(part.text), names)
+    constants = {name: value.value for name, value in names.items() if hasattr(value, "value")}
+    return names | constants  # a constexpr times a block is no block in the interpreter, and is one in the compiler
+
+
+def checked_tree(text: str) -> ast.Module:
+    """Return the tree of a text that the host has checked, without imports, and without options of kernels."""
+    tree = ast.parse(text)
+    tree.body = [each for each in tree.body if not isinstance(each, ast.Import | ast.ImportFrom)]
+    for kernel in tree.body:
+        if isinstance(kernel, ast.FunctionDef) and kernel.decorator_list:
+            plain = ast.parse("triton.jit", mode="eval").body
+            kernel.decorator_list = [ast.copy_location(plain, kernel.decorator_list[0])]  # the compiler looks there
+    return ast.fix_missing_locations(tree)
+
+
+def run_part(part: Part, tree: ast.Module, names: Names) -> None:
+    """Run a text in `names`; Triton, and tracebacks, find its lines by the name of the part."""
+    filename = f"<{part.name}>"
+    linecache.cache[filename] = (len(part.text), None, part.text.splitlines(keepends=True), filename)
+    exec(compile(tree, filename, "exec", dont_inherit=True), names)
+
+
+def _interpreted(text: str) -> ast.Module:
+    """Return the tree of a text whose kernels make a block of what they name.
+
+    By itself the interpreter does this to lines of the text that it looks for, and these may lie in a comment.
+    """
+    tree = checked_tree(text)
+    for kernel in tree.body:
+        if isinstance(kernel, ast.FunctionDef) and kernel.decorator_list:
+            for node in ast.walk(kernel):
+                if isinstance(node, ast.Assign):
+                    node.value = ast.Call(ast.Name(MAKES_BLOCK, ast.Load()), [node.value], [])
+    return ast.fix_missing_locations(tree)
+
+
+def _namespace(exact: bool) -> Names:
+    from course_lib.kernel_programs import interpreter_of_triton, patch_language_for_good, use_interpreter
+    from course_lib.kernel_programs.quick_random import quick_rand
+
+    use_interpreter()
+    interpreter = interpreter_of_triton()
+    import triton
+    import triton.language as tl
+
+    patch_language_for_good(interpreter)
+    _refuse_truth_of_blocks(tl)
+    semantic = interpreter.interpreter_semantic
+    of_launchers = torch_of_launchers(lambda form, **how: LauncherCall.current.make(form, **how))
+    of_kernels = SimpleNamespace(**vars(tl) | {"rand": quick_rand(interpreter)})
+    if exact:
+        of_launchers.float32, of_kernels.float32 = torch.float64, tl.float64
+
+    def block(value: Any) -> Any:
+        if exact and type(value) is float:
+            return semantic.full((), value, tl.float64)
+        return semantic.to_tensor(value, False)
+
+    return {
+        "__builtins__": BUILTINS | {"min": _of_blocks(tl.minimum, min), "max": _of_blocks(tl.maximum, max)},
+        "__name__": "answer",
+        MAKES_BLOCK: block,
+        "tl": of_kernels,
+        "triton": SimpleNamespace(jit=_kernels(interpreter), cdiv=triton.cdiv, next_power_of_2=triton.next_power_of_2),
+        "torch": of_launchers,
+    }
+
+
+def _kernels(interpreter: Any) -> type:
+    """Return the class of kernels that the calls of launchers run."""
+
+    class Kernel(interpreter.InterpretedFunction):
+        def rewrite(self) -> Any:
+            return self.fn  # as `_interpreted` made it
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            if not LauncherCall.current.launching:
+                raise LauncherError(
+                    f"The launcher calls the kernel `{self.__name__}` without a grid. Write the number of programs "
+                    f"before the arguments: {self.__name__}[(4,)](...)."
+                )
+            return super().__call__(*args, **kwargs)
+
+        def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
+            LauncherCall.current.launch(self, args, grid, kwargs)
+
+        @property
+        def constants(self) -> frozenset[str]:
+            return frozenset(interpreter.GridExecutor(self.fn, self.arg_names, ()).constexprs)
+
+        def run_on(self, args: Sequence[Any], grid: Any, kwargs: Mapping[str, Any]) -> None:
+            try:
+                super().run(*args, grid=grid, warmup=False, **kwargs)
+            except interpreter.InterpreterError as error:
+                raise innermost(error, interpreter.InterpreterError) from None
+
+    return Kernel
+
+
+def _of_blocks(of_blocks: Callable[..., Any], of_numbers: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `min` or `max` as a kernel means it, whose operands may be blocks."""
+
+    def chosen(*values: Any) -> Any:
+        return (of_blocks if any(hasattr(value, "handle") for value in values) else of_numbers)(*values)
+
+    return chosen
+
+
+def torch_of_launchers(make: Callable[..., Operand]) -> SimpleNamespace:
+    """Return what a launcher has of torch: dtypes, and new tensors, which `make` makes of their form."""
+    return SimpleNamespace(
+        Tensor=Operand,
+        empty=lambda *size, **options: make(torch.empty(*size, **_on_meta(options))),
+        empty_like=lambda like, **options: make(torch.empty_like(like._memory, **_on_meta(options))),
+        zeros=lambda *size, **options: make(torch.empty(*size, **_on_meta(options)), zero=True),
+        zeros_like=lambda like, **options: make(torch.empty_like(like._memory, **_on_meta(options)), zero=True),
+        **{name: getattr(torch, name) for name in (*DTYPES, "contiguous_format", "preserve_format")},
+    )
+
+
+def _on_meta(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**options, "device": "meta"}
+
+
+def _refuse_truth_of_blocks(language: Any) -> None:
+    """Have a block raise where a kernel asks whether it is true; Triton compiles no such kernel, but interprets it."""
+    truth = language.tensor.__bool__
+
+    def refusing(block: Any) -> bool:
+        if block.handle.data.size != 1 and sys._getframe(1).f_code.co_filename.startswith("<"):
+            raise LauncherError(
+                "A block of several elements has no truth value: use & and | in masks, and tl.where instead of if."
+            )
+        return bool(truth(block))
+
+    language.tensor.__bool__ = refusing
+
+
+def innermost(error: BaseException, kind: type[BaseException]) -> BaseException:
+    """Return the cause of errors of one kind, which Triton wraps around it for each function."""
+    while isinstance(error, kind) and error.__cause__ is not None:
+        error = error.__cause__
+    return error
