@@ -2,10 +2,13 @@
 
 import pytest
 
+from autograder.exercises.hidden.answer_files import edited
 from autograder.host.records import ExerciseStatus
-from tests.autograder.exercises.judged import judged, messages, said
+from tests.autograder.exercises.judged import judged, known_answer, messages, said
+from tests.drawn import some
 
-RECORD, LOG = "17_baseline", "17_work_log"
+RECORD, LOG, STEP = "17_baseline", "17_work_log", "17_optimise_step"
+ONE_LAYER = "one layer: gate, then counters"
 NUMBERS = "launches, bytes and saved bytes"
 
 # exercise, words of a message, change of the reference
@@ -55,3 +58,90 @@ def test_a_log_of_very_many_or_very_long_parts_is_told_the_limit():
     long = judged(LOG, "def work_log(question):\n    return {'threats': [{'threat': 'a b c d e ' * 10**6}] * 2}\n")
     assert long.points == 0
     assert max(map(len, messages(long).values())) < 400
+
+
+# control, words of its message
+IN_KERNELS = [
+    ("no gradient of the bias", ".dense.bias` is off"),
+    ("gradients of weight and shift swapped", "The gradient by `layers.0"),
+    ("a mask for the columns", "in your kernels all rows have the same mask"),
+    ("the mask of seed 0", "in your kernels the mask is that of seed 0: read the seed with tl.load"),
+    ("an inverted mask", "in your kernels the mask is inverted"),
+    ("kept and not divided", "in your kernels what is kept is not divided by 1 - p"),
+    ("eps of its kernel left out", "in your kernels eps is left out: it is added to the variance"),
+    ("the mean along the wrong axis", "in your kernels the mean goes along the wrong axis"),
+    ("no residual in its kernel", "in your kernels the residual is not added"),
+    ("PyTorch in a launcher", "`end_forward`, line 7, uses `torch.layer_norm`, which is not there in a launcher"),
+    ("sums by atomic operations", "launches 64 (before 68)"),
+    ("a mask that its operator saves", "saved_bytes 71,696 (before 78,336)"),
+]
+# a change of the worked operator, words of the message
+CHANGED = [
+    (("by_h / (1 - p), 0.0)", "by_h, 0.0)"), "The gradient by `layers.0"),
+    (
+        ("weight_ptr, shift_ptr, seed_ptr, y_ptr", "shift_ptr, weight_ptr, seed_ptr, y_ptr"),
+        "weight and bias of the norm",
+    ),
+    (("mask=inside, other=0.0) + bias", "mask=inside, other=0.0)"), "the bias of the linear layer is not added"),
+    (
+        ("at = row * columns + column\n    inside", "at = row * columns + column + 1\n    inside"),
+        "outside of every tensor",
+    ),
+    (("    return y\n", "    return x\n"), "returned a tensor that it was given"),
+    (("def end_forward(", "@torch.no_grad()\ndef end_forward("), "has the decorator"),
+    (("tl.store(y_ptr + at", "tl.store(x_ptr + at"), "writes to argument 1, which others read"),
+    (("end_kernel[grid](", "end_kernel("), "calls the kernel `end_kernel` without a grid"),
+]
+
+
+@pytest.mark.parametrize(("control", "words"), some(IN_KERNELS, 4, name="kernels"))
+def test_a_likely_mistake_in_a_kernel_of_its_own_is_named(control, words):
+    assert words in messages(judged(STEP, known_answer(STEP, control), only=[ONE_LAYER]))[ONE_LAYER]
+
+
+@pytest.mark.parametrize(("change", "words"), some(CHANGED, 3, name="changed kernels"))
+def test_what_is_wrong_with_an_operator_of_its_own_is_said(change, words):
+    own = known_answer(STEP, "an operator of its own")
+    assert words in messages(judged(STEP, edited(own, change), only=[ONE_LAYER]))[ONE_LAYER]
+
+
+def test_operators_of_its_own_and_of_the_library_stand_in_one_graph():
+    own = known_answer(STEP, "an operator of its own")
+    call = "            end = gm.graph.call_function(block_end, (product, bias, residual, scale, shift, *rest))\n"
+    both = (
+        "            end = gm.graph.call_function(block_end, (product, bias, residual, scale, shift, *rest))\n"
+        "            if 'attention' in norm.target:\n"
+        "                end.target = torch.ops.course_lib.bias_dropout_residual_layer_norm.default\n"
+        "                end.args = (*end.args[:6], True, end.args[6])\n"
+    )
+    assert judged(STEP, edited(own, (call, both)), only=[ONE_LAYER]).points == 45
+
+
+IN_ANOTHER_EXERCISE = """
+import torch
+import triton
+from course_lib.kernel_programs.kernel_operator import kernel_operator
+
+
+def forward(x, bias):
+    return torch.empty_like(x)
+
+
+def backward(grad_y, x):
+    return grad_y, grad_y
+
+
+fused = kernel_operator("mine::fused", forward, backward)
+
+
+def fuse_bias_silu(gm):
+    for node in gm.graph.find_nodes(op="placeholder"):
+        for user in list(node.users):
+            user.op, user.target, user.args, user.kwargs = "call_function", fused, (node, node), {}
+    return gm
+"""
+
+
+def test_other_exercises_take_no_operator_of_their_own():
+    told = messages(judged("05_bias_silu_pass", IN_ANOTHER_EXERCISE, hidden=False))
+    assert any("here a graph calls operators of PyTorch and course_lib only" in message for message in told.values())

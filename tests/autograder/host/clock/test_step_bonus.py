@@ -13,8 +13,9 @@ from torch.nn import functional as F
 from autograder.exercises import find
 from autograder.host import judge as judges
 from autograder.host.artifacts import Artifact
+from autograder.host.artifacts.declared_operators import OwnOperators
 from autograder.host.clock.contest import NEEDS_GPU, contest
-from autograder.host.clock.step_bonus import CAP_S, MOST, NOT_RIGHT, Bonus, time_step
+from autograder.host.clock.step_bonus import CAP_S, MOST, NOT_COMPILED, NOT_RIGHT, Bonus, time_step
 from autograder.host.clock.step_contest import StepContest
 from autograder.host.clock.trial import Plan, WrongTimedOutputError
 from autograder.host.draw import Draw
@@ -24,6 +25,7 @@ from autograder.host.report.wording import speed_words
 from autograder.host.sandbox import open_sandbox
 from autograder.host.speed import Speed
 from autograder.host.traced import Program, TensorSpec, traced
+from autograder.protocol.requests.answers import OwnOperator
 from course_lib.kernels import bias_dropout_residual_layer_norm, bias_silu
 from tests.simulated_gpu import SimulatedGpu, put_in_place
 
@@ -31,6 +33,7 @@ SHAPES = (TensorSpec((64, 32)),)
 QUICK = Plan(max_pairs=9, tries=1)
 ON_GPU = SimpleNamespace(measures=True, has_cuda=True)
 STACKED = 50
+NONE = OwnOperators()
 
 
 class Gate(nn.Module):
@@ -114,10 +117,11 @@ def artifact_of(build: type[nn.Module], draw: Draw) -> Artifact:
     return Artifact(made.graph, made.tensors)
 
 
-def bonus_of(build, sandbox=ON_GPU, *, right=True, **how):
-    """Return the bonus of an answer whose graph is that of `build`, for `Gate`."""
+def bonus_of(build, sandbox=ON_GPU, *, right=True, kernels=NONE, **how):
+    """Return the bonus of an answer whose graph is that of `build`, for `Gate`; it may call operators of its own."""
     student = SimpleNamespace(close=lambda: None)
-    answer = SimpleNamespace(transform=lambda source: artifact_of(build, Draw(1, "answer")), student=student)
+    artifact = replace(artifact_of(build, Draw(1, "answer")), own=kernels)
+    answer = SimpleNamespace(transform=lambda source, own: artifact, student=student)
     exercise = SimpleNamespace(id="step", wall_s=60.0, step=Speed(program(Gate), ideal_ratio=1.3))
     return time_step(exercise, answer, sandbox=sandbox, seed=3, right=right, **how)
 
@@ -133,6 +137,14 @@ def test_a_quicker_step_earns_the_bonus_on_a_gpu(monkeypatch):
     assert (found.record.points, found.record.assessed) == (MOST, True)
     assert found.speed.verdict is SpeedVerdict.PASS
     assert 0 < found.record.first_step_s < 1
+
+
+def test_a_step_with_operators_of_its_own_is_not_timed_and_told_why(monkeypatch):
+    own = OwnOperators((OwnOperator("step::end", "forward", "backward", ("y",), (), ("x",)),), ())
+
+    found = bonus_of(Fused, kernels=own, **on(SimulatedGpu(), monkeypatch))
+
+    assert (found.record.points, found.record.assessed, found.record.reason) == (0.0, False, NOT_COMPILED)
 
 
 def test_the_step_as_it_was_earns_none_and_loses_nothing(monkeypatch):
