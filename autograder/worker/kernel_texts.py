@@ -83,6 +83,7 @@ def _namespace(exact: bool) -> Names:
     of_kernels = SimpleNamespace(**vars(tl) | {"rand": quick_rand(interpreter)})
     if exact:
         of_launchers.float32, of_kernels.float32 = torch.float64, tl.float64
+        of_kernels.dot = _exact_dot(tl)
 
     def block(value: Any) -> Any:
         if exact and type(value) is float:
@@ -97,6 +98,17 @@ def _namespace(exact: bool) -> Names:
         "triton": SimpleNamespace(jit=_kernels(interpreter), cdiv=triton.cdiv, next_power_of_2=triton.next_power_of_2),
         "torch": of_launchers,
     }
+
+
+def _exact_dot(language: Any) -> Callable[..., Any]:
+    """Return `tl.dot` with the result in float64 for factors in float64, whose default is float32."""
+
+    def dot(first: Any, second: Any, *rest: Any, **named: Any) -> Any:
+        if first.dtype is language.float64:
+            named["out_dtype"] = language.float64
+        return language.dot(first, second, *rest, **named)
+
+    return dot
 
 
 def _kernels(interpreter: Any) -> type:

@@ -180,6 +180,8 @@ def _told(
     """Return the error, or one that names a likely mistake if the answer's own kernels make it."""
     if not exact.own.declared:
         return error
+    if str(error).startswith("The gradient"):
+        return CheckFailedError(f"{error} The outputs are right: look at what backward returns.", changes=True)
     try:
         (output,) = answer.run(exact, inputs, training=True, draws=draws).outputs
     except (AnswerFailedError, ValueError):  # it does not run, or has several outputs

@@ -77,7 +77,7 @@ IN_KERNELS = [
 ]
 # a change of the worked operator, words of the message
 CHANGED = [
-    (("by_h / (1 - p), 0.0)", "by_h, 0.0)"), "The gradient by `layers.0"),
+    (("by_h / (1 - p), 0.0)", "by_h, 0.0)"), "The outputs are right: look at what backward returns."),
     (
         ("weight_ptr, shift_ptr, seed_ptr, y_ptr", "shift_ptr, weight_ptr, seed_ptr, y_ptr"),
         "weight and bias of the norm",
