@@ -120,8 +120,9 @@ def artifact_of(build: type[nn.Module], draw: Draw) -> Artifact:
 def bonus_of(build, sandbox=ON_GPU, *, right=True, kernels=NONE, **how):
     """Return the bonus of an answer whose graph is that of `build`, for `Gate`; it may call operators of its own."""
     student = SimpleNamespace(close=lambda: None)
-    artifact = replace(artifact_of(build, Draw(1, "answer")), own=kernels)
-    answer = SimpleNamespace(transform=lambda source, own: artifact, student=student)
+    answer = SimpleNamespace(
+        transform=lambda source, own: replace(artifact_of(build, Draw(1, "answer")), own=kernels), student=student
+    )
     exercise = SimpleNamespace(id="step", wall_s=60.0, step=Speed(program(Gate), ideal_ratio=1.3))
     return time_step(exercise, answer, sandbox=sandbox, seed=3, right=right, **how)
 
