@@ -37,7 +37,8 @@ def _native_dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torc
     if train is False:
         return x.clone(), mask.fill_(True)
     mask.bernoulli_(1 - p)
-    return x.mul(mask).mul_(1 / (1 - p) if p < 1 else 0.0), mask
+    kept = x.mul(mask)
+    return torch.ops.aten.mul_.Scalar(kept, 1 / (1 - p) if p < 1 else 0.0), mask  # rounds the factor to the dtype of x
 
 
 def _native_dropout_backward(grad: torch.Tensor, mask: torch.Tensor, scale: float) -> torch.Tensor:

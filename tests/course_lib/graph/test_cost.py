@@ -112,3 +112,16 @@ def test_an_operator_that_launches_several_kernels_is_counted_as_these() -> None
     assert whole.operators[-2:] == ("mul", "mul")
     unchanged = cost(lambda x: torch.ops.aten.native_dropout.default(x, 0.5, False), (x,))
     assert unchanged.operators == ("clone", "fill_")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_dropout_gives_the_same_numbers_while_it_is_counted(dtype: torch.dtype) -> None:
+    x, results = torch.randn(64, 5, dtype=dtype), []
+
+    def dropped(x: torch.Tensor) -> None:
+        torch.manual_seed(0)
+        results.append(torch.ops.aten.native_dropout.default(x, 0.3, True)[0])
+
+    dropped(x)
+    cost(dropped, (x,))
+    assert torch.equal(*results)
