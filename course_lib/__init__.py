@@ -19,7 +19,7 @@ order of the lessons:
     inductor_passes     graphs_at_hooks(function, inputs): what a pass inside Inductor sees
     kernel_programs     AccessLog, LiveBlocks: which program of a Triton kernel touches what
     launches            Graph, warm_up: capture launches once and replay them
-    graph.viewers       open_in_netron, model_explorer_layers: an exported program elsewhere
+    graph.viewers       open_in_netron, open_in_model_explorer: an exported program elsewhere
     predictions         predict, reveal: a guess before a cell runs, and what it measured
 
     show        tables with a text and an HTML form, quantities with their units

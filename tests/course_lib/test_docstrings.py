@@ -1,4 +1,4 @@
-"""The examples in docstrings give the results that stand under them."""
+"""The examples in docstrings give the results that stand under them, and the library names what it has."""
 
 import doctest
 import importlib
@@ -30,3 +30,14 @@ def test_the_library_names_each_of_its_packages() -> None:
     assert packages
     assert course_lib.__doc__ is not None
     assert packages <= set(re.findall(r"\w+", course_lib.__doc__)), "help(course_lib) is where a user looks first"
+
+
+def test_the_librarys_docstring_names_what_its_packages_have():
+    lines = re.findall(r"^    ([a-z_.]+) {2,}(.*)$", course_lib.__doc__ or "", re.MULTILINE)
+    names = {
+        (package, name)
+        for package, text in lines
+        for name in re.findall(r"(?:^|(?<=, )|(?<=; ))(\w+)(?=[(,:])", re.sub(r"\([^()]*\)", "()", text))
+    }
+    assert {("doctor", "doctor"), ("timing", "compare"), ("launches", "warm_up")} < names
+    assert [each for each in names if not hasattr(importlib.import_module(f"course_lib.{each[0]}"), each[1])] == []
