@@ -336,8 +336,8 @@ class _Reads(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         options = kwargs or {}
         name = getattr(func, "__name__", "")
-        places = [each for each in (*args[1:], *options.values()) if isinstance(each, str | torch.device)]
-        reads = name in READS or (name == "to" and "cpu" in map(str, places))
+        places = [str(each) for each in (*args[1:], *options.values()) if isinstance(each, str | torch.device)]
+        reads = name in READS or (name == "to" and any(place.partition(":")[0] == "cpu" for place in places))
         self.found += reads and not self.paused
         return func(*args, **options)
 

@@ -155,7 +155,10 @@ def test_a_graph_counts_only_where_dynamo_made_it():
 
 @pytest.mark.parametrize(
     ("read", "count"),
-    [("f'{x:.2f}'", 1), ("x.to('cpu')", 1), ("x.tolist()", 1), ("x.to(torch.float64)", 0), ("x + 1", 0)],
+    [
+        *((f"x.{call}", 1) for call in ("to('cpu')", "to(device=torch.device('cpu:0'))", "tolist()")),
+        *(("f'{x:.2f}'", 1), ("x.to(torch.float64)", 0), ("x.to('meta')", 0), ("x + 1", 0)),
+    ],
 )
 def test_numbers_that_leave_a_tensor_are_counted_in_each_way(read, count):
     x = torch.ones(())
