@@ -201,9 +201,8 @@ def resembles(reference: Reference, names: Sequence[str]) -> Demand:
             error = (output.double() - truth).abs().nan_to_num(nan=torch.inf).minimum(scale)
             if float(error.sum()) > FAR * float(scale.sum()):
                 raise CheckFailedError(
-                    f"{name} has nothing of the reference{case.where}, so its accesses to memory count for "
-                    "nothing. Mend the "
-                    "values first."
+                    f"{name} has nothing of the reference{case.where}, so its accesses to memory earn no points. "
+                    "Mend the values first."
                 )
 
     return demand
@@ -223,7 +222,7 @@ def said_of_stray(stray: StrayAccess, run: KernelRun, case: Case) -> str:
 
 
 def _said_of_clash(clash: SharedElement, case: Case) -> str:
-    did = {"load": "reads it", "store": "writes it too", "atomic": "changes it"}[clash.action]
+    did = {"load": "reads it", "store": "writes it", "atomic": "changes it"}[clash.action]
     return (
         f"Program {clash.programs[0]} uses element {clash.element} of {clash.operand}, and program {clash.programs[1]} "
         f"of the same launch {did}{case.where}. Programs run in any order on a GPU, and at the same time: let each "
