@@ -51,7 +51,7 @@ SHORT_WORDS = {
     ExerciseStatus.GRADER_ERROR: "an error of ours",
 }
 _UNITS = {"us": "µs", "ms": "ms", "s": "s", "bytes": "bytes", "percent": "%"}
-_SPEED_WORDS = {
+SPEED_WORDS = {
     SpeedVerdict.PASS: "fast enough",
     SpeedVerdict.FAIL: "not fast enough",
     SpeedVerdict.INCONCLUSIVE: "too close to call",
@@ -188,7 +188,7 @@ def speed_words(record: ExerciseRecord) -> str:
     """Return what the measured speed of a record decided; a bonus has no counted cost in place of an open verdict."""
     if record.speed is None:
         return ""
-    words = _SPEED_WORDS[record.speed.verdict]
+    words = SPEED_WORDS[record.speed.verdict]
     is_decided = record.bonus is not None or record.speed.verdict in (SpeedVerdict.PASS, SpeedVerdict.FAIL)
     return words if is_decided else f"{words}: counted cost decides"
 
