@@ -168,11 +168,12 @@ class KernelCall(LauncherCall):
 
     def _launches(self) -> tuple[KernelLaunch, ...]:
         of_programs: list[Counter[int]] = [Counter() for _ in self._log.grids]
+        accesses = Counter(access.launch for access in self._log.accesses)
         for access in self._log.accesses:
             of_programs[access.launch][access.program] += access.elements.size
         return tuple(
-            KernelLaunch(name, grid, sum(counts.values()), max(counts.values(), default=0))
-            for name, grid, counts in zip(self._kernels, self._log.grids, of_programs, strict=True)
+            KernelLaunch(name, grid, sum(counts.values()), max(counts.values(), default=0), accesses[number])
+            for number, (name, grid, counts) in enumerate(zip(self._kernels, self._log.grids, of_programs, strict=True))
         )
 
     def _strays(self) -> tuple[StrayAccess, ...]:

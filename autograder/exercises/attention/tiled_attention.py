@@ -177,7 +177,7 @@ def require_backward(
 def _explained(found: Tensor, known: Known, inputs: Sequence[Tensor], sizes: Sizes, name: str) -> str:
     for formula, says in known:
         wrong: Any = formula(*inputs, causal=sizes.causal)
-        if wrong.shape == found.shape and torch.allclose(found, wrong, rtol=1e-3, atol=1e-4):
+        if comparison.alike(found, wrong, rtol=1e-3, atol=1e-4):
             return f"{name} {sizes.told}: {says}"
     return ""
 

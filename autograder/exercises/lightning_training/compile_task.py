@@ -146,7 +146,7 @@ def require_exchanged(found: Report, combination: str, expected: torch.Tensor) -
             "putting another module in the place of a part."
         )
     try:
-        output = torch.tensor(result)
+        output = torch.tensor(result, dtype=expected.dtype)
     except (TypeError, ValueError, RuntimeError):
         raise MalformedAnswerError from None
     if output.shape != expected.shape or not torch.allclose(output, expected, atol=1e-4):

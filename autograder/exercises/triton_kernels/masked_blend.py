@@ -12,6 +12,7 @@ from autograder.host.checks.kernel_checks import (
     right_values,
     shared_out,
     stores_at_most,
+    whole_blocks,
 )
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
@@ -69,7 +70,7 @@ EXERCISE = Exercise(
             "no access outside of the vectors",
             "accesses",
             1,
-            holds(of_lengths((70, 90), (1000, 1300)), blended, NAMES, inside, NEAR),
+            holds(of_lengths((79, 93), (1007, 1263)), blended, NAMES, inside, NEAR, whole_blocks),
         ),
         Check(
             "several programs, and each element read and written once",

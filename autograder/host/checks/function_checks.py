@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
+from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import (
@@ -90,9 +91,7 @@ def _mistaken(reply: Reply, case: Case, reference: Reference, cotangents: Tensor
     for mistake, says in mistakes:
         wrong = mistake(gradients, cotangents, case)
         pairs = zip(found, wrong, strict=False)
-        if len(found) == len(wrong) and all(
-            f.shape == w.shape and torch.allclose(f, w, rtol=NEAR, atol=NEAR) for f, w in pairs
-        ):
+        if len(found) == len(wrong) and all(comparison.alike(f, w, rtol=NEAR, atol=NEAR) for f, w in pairs):
             return says
     return ""
 

@@ -19,6 +19,7 @@ from autograder.host.kinds.triton import KernelRun, TritonAnswer
 from autograder.protocol.requests.kernel_runs import OperandTraffic, SharedElement, StrayAccess
 
 FAR = 0.3  # of the sum of all magnitudes
+FEWEST = 3  # elements of an access on average, where rows are long; a block of one row has 20 or more in most cases
 NEEDED = "Where such a lane is an element that is needed, the mask is too narrow."
 NEARER = 0.1  # a misconception explains outputs whose distance from it is this part of that from the reference
 Cases = Callable[[Draw], Iterable[Case]]
@@ -37,6 +38,7 @@ def holds(cases: Cases, reference: Reference, names: Sequence[str], *demands: De
         for case in cases(draw):
             done = answer.run(case, function)
             _require_form(done, case, reference, names)
+            _require_blocks(done, case)
             try:
                 for demand in demands:
                     demand(done, case)
@@ -172,6 +174,19 @@ def narrow(lanes: int, *, live: int) -> Demand:
     return demand
 
 
+def whole_blocks(run: KernelRun, case: Case) -> None:
+    """Demand that each input and output is gone over in blocks of one width, of which the last one has a mask."""
+    elements = run.loads + run.stores
+    tensors = len(run.inputs) + len(run.returned)
+    most = -(-elements // max(1, run.widest)) + tensors
+    if run.accesses > most:
+        raise CheckFailedError(
+            f"The kernels load and store {run.accesses} times{case.where}, and the largest block has {run.widest} "
+            f"lanes, by which {most} times are enough. Let all programs do the same with a block of one width: the "
+            "last block, which is not full, has a mask."
+        )
+
+
 def loads_at_most(limit: Callable[[Case], int], why: str) -> Demand:
     """Demand that all launches together load at most `limit(case)` elements; twice as many earn half of the points."""
 
@@ -242,6 +257,19 @@ def _require_few(what: str, found: int, limit: int, why: str, case: Case) -> Non
         share = max(0.0, (3 - found / max(1, limit)) / 2)
         raise CheckFailedError(
             f"The kernels have {found:,} {what} of elements{case.where}, where {limit:,} are enough: {why}", share=share
+        )
+
+
+def _require_blocks(run: KernelRun, case: Case) -> None:
+    """Demand blocks: a program that goes over single elements uses one lane of many, and needs no mask."""
+    *rows, columns = case.args[0].shape
+    fewest = min(FEWEST, columns / 8, *rows)
+    elements = sum(each.elements for each in (*run.inputs, *run.returned))
+    if run.accesses * fewest > elements:
+        raise CheckFailedError(
+            f"The kernels load and store {run.accesses:,} times{case.where}, for {elements:,} elements of the inputs "
+            "and outputs: one or two at a time. A program works on blocks: load, compute and store `tl.arange` of "
+            "elements at once, and mask those outside."
         )
 
 

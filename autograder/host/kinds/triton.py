@@ -64,6 +64,11 @@ class KernelRun:
         """Return the elements that were stored, of all tensors."""
         return sum(each.stores + each.atomics for each in (*self.inputs, *self.made))
 
+    @property
+    def accesses(self) -> int:
+        """Return how often a program loaded or stored a block, or one element."""
+        return sum(launch.accesses for launch in self.launches)
+
 
 @dataclass
 class TritonAnswer:
@@ -139,10 +144,12 @@ def _read(body: KernelsRun, outputs: Sequence[torch.Tensor], names: Sequence[str
         raise MalformedAnswerError
     if len(body.operands) < len(names):
         raise MalformedAnswerError
-    shown = {each.name: name for each, name in zip(body.operands, names, strict=False)}
-    shown |= {
+    shown = {
         body.operands[i].name: "the output" if len(outputs) == 1 else f"output {n}" for n, i in enumerate(body.outputs)
     }
+    shown |= {
+        each.name: name for each, name in zip(body.operands, names, strict=False)
+    }  # an input that is returned too
 
     def renamed(each: OperandTraffic) -> OperandTraffic:
         return OperandTraffic(**{**vars(each), "name": shown.get(each.name, each.name)})

@@ -50,6 +50,8 @@ class KernelLaunch:
     elements: int
     busiest: int
     """The elements that one program loaded and stored, the one with the most."""
+    accesses: int
+    """How often a program loaded or stored a block, or one element; one without a true mask does not count."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
 """Hidden checks and controls of exercise 13.2."""
 
+from dataclasses import replace
+
 import torch
 
-from autograder.exercises.attention.online_softmax import Stream, drawn, masked, streams_right
+from autograder.exercises.attention.online_softmax import Stream, drawn, masked, shifted, streams_right
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
@@ -15,11 +17,13 @@ def _masked_first(draw: Draw) -> list[Stream]:
 
 
 def _sizes(draw: Draw) -> list[Stream]:
-    return [drawn(draw, 1, 1, (7,)), drawn(draw, 3, 5, (1, 1, 1)), drawn(draw, 127, 3, (17, 17, 3))]
+    streams = drawn(draw, 1, 1, (7,)), drawn(draw, 3, 5, (1, 1, 1)), drawn(draw, 127, 3, (17, 17, 3))
+    return [shifted(draw, stream) for stream in streams]
 
 
 def _double(draw: Draw) -> list[Stream]:
-    return [drawn(draw, 4, 6, (8,) * 6, dtype=torch.float64), drawn(draw, 4, 6, (24, 24), dtype=torch.float64)]
+    sizes = (8,) * 6, (24, 24)
+    return [shifted(draw, drawn(draw, 4, 6, each, dtype=torch.float64)) for each in sizes]
 
 
 def _up_and_down(draw: Draw) -> list[Stream]:
@@ -27,7 +31,7 @@ def _up_and_down(draw: Draw) -> list[Stream]:
     stream = drawn(draw, 4, 3, (5,) * 6)
     for number, block in enumerate(stream.scores.split(5, 1)):
         block += MORE_LATER * (number % 2 - 0.5)
-    return [Stream(stream.scores, stream.values, stream.sizes, "with a maximum that rises and falls")]
+    return [shifted(draw, replace(stream, label="with a maximum that rises and falls"))]
 
 
 ANSWERS = Answers(__name__)
