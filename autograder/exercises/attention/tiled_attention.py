@@ -5,14 +5,14 @@ a clean worker, and counts there how much memory is alive at once and how many p
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from autograder.exercises.attention.online_softmax import MERGER
+from autograder.exercises.attention.online_softmax import MERGER, OF_SCORE
 from autograder.exercises.programs.attention_formulas import (
     KNOWN_BACKWARD,
     KNOWN_FORWARD,
@@ -30,6 +30,8 @@ from autograder.host.kinds.captured import CapturedAnswer, outside
 from autograder.host.session import AnswerFailedError
 
 HEADS, WIDTH = 2, 8
+NEAR: Mapping[str, float] = {"rtol": 1e-3, "atol": 1e-4}  # by which a known mistake is told
+FAR = 2000.0  # from zero; the exponential of a score there overflows, or is zero, in double precision, too
 OUTPUTS_ALIVE = 3  # tensors of the size of all results that a tight program may hold at once
 TILES_ALIVE = 6  # tensors of the size of a tile of scores that a tight program may hold at once
 WHOLE_SHARE = 0.5  # of a matrix of all scores; a program that allocates more is not tiled
@@ -85,6 +87,13 @@ class Sizes:
         lengths = (self.queries, self.keys, self.keys)
         return [draw.normal(HEADS, length, WIDTH, dtype=dtype, scale=1.5) for length in lengths]
 
+    def far_inputs(self, draw: Draw) -> list[Tensor]:
+        """Return a random query, key and value whose scores all lie around `FAR` or `-FAR`; softmax is as without."""
+        query, key, value = self.inputs(draw)
+        each = math.sqrt(FAR * math.sqrt(WIDTH))
+        query[..., -1], key[..., -1] = each, each * draw.choice((-1, 1))
+        return [query, key, value]
+
 
 NAMES = {
     "forward": ("the output", "the logarithm of the denominators"),
@@ -139,15 +148,15 @@ def require_forward(answer: CapturedAnswer, sizes: Sizes, inputs: Sequence[Tenso
     reply = run_graph(answer, "forward", sizes, inputs)
     eager = attention(*inputs, causal=sizes.causal)
     exact = attention(*(i.double() for i in inputs), causal=sizes.causal)
+    size = float(exact[1].abs().max()) * OF_SCORE
     for number in numbers:
         name = f"{sizes.member('forward')}: {NAMES['forward'][number]}"
+        found, right, usual = reply.outputs[number], exact[number], eager[number]
         try:
-            comparison.require_close(reply.outputs[number], exact[number], eager[number], name, f" {sizes.told}")
+            comparison.require_close(found, right, usual, name, f" {sizes.told}", magnitude=size)
         except CheckFailedError as error:
             known = KNOWN_FORWARD[number]
-            raise CheckFailedError(
-                _explained(reply.outputs[number], known, inputs, sizes, name) or str(error)
-            ) from None
+            raise CheckFailedError(_explained(found, usual, known, inputs, sizes, name) or str(error)) from None
     return reply
 
 
@@ -169,25 +178,25 @@ def require_backward(
                 (lambda *args, f=f, n=number, **options: f(grad, *args, **options)[n], s) for f, s in KNOWN_BACKWARD
             ]
             raise CheckFailedError(
-                _explained(reply.outputs[number], known, inputs, sizes, name) or str(error)
+                _explained(reply.outputs[number], eager[number], known, inputs, sizes, name) or str(error)
             ) from None
     return reply
 
 
-def _explained(found: Tensor, known: Known, inputs: Sequence[Tensor], sizes: Sizes, name: str) -> str:
+def _explained(found: Tensor, right: Tensor, known: Known, inputs: Sequence[Tensor], sizes: Sizes, name: str) -> str:
     for formula, says in known:
         wrong: Any = formula(*inputs, causal=sizes.causal)
-        if comparison.alike(found, wrong, rtol=1e-3, atol=1e-4):
+        if comparison.alike(found, wrong, **NEAR) and not comparison.alike(right, wrong, **NEAR):
             return f"{name} {sizes.told}: {says}"
     return ""
 
 
-def forward_right(numbers: Sequence[int], *several: Sizes) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check that these results of forward are right in all sizes."""
+def forward_right(numbers: Sequence[int], *several: Sizes, far: bool = False) -> Callable[[CapturedAnswer, Draw], None]:
+    """Return a check that these results of forward are right in all sizes; with `far`, for scores far from zero."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         for sizes in several:
-            require_forward(answer, sizes, sizes.inputs(draw), numbers)
+            require_forward(answer, sizes, sizes.far_inputs(draw) if far else sizes.inputs(draw), numbers)
 
     return run
 
@@ -239,7 +248,7 @@ def _why(name: str, sizes: Sizes) -> str:
 def tight(answer: CapturedAnswer, draw: Draw) -> None:
     """Check that memory does not grow with the number of keys: one tile of queries, many tiles of keys."""
     sizes = Sizes(TILE, 6 * TILE)
-    inputs = sizes.inputs(draw)
+    inputs = sizes.far_inputs(draw)
     reply = require_forward(answer, sizes, inputs, (0,))
     require_sides("forward", sizes, reply)
     size = inputs[0].element_size()
@@ -273,9 +282,9 @@ EXERCISE = Exercise(
         "for query's gradient, by query for key's, both times the scale; value's is probabilities^T @ grad.",
     ),
     checks=(
-        Check("the output", "values", 2, forward_right((0,), Sizes(LENGTH, LENGTH))),
+        Check("the output", "values", 2, forward_right((0,), Sizes(LENGTH, LENGTH), far=True)),
         Check("the logarithm of the denominators", "logarithms", 1.4, forward_right((1,), Sizes(LENGTH, LENGTH))),
-        Check("causal output", "causal", 1.6, forward_right((0,), Sizes(LENGTH, LENGTH, causal=True))),
+        Check("causal output", "causal", 1.6, forward_right((0,), Sizes(LENGTH, LENGTH, causal=True), far=True)),
         Check("the gradients", "gradients", 2.4, backward_right(Sizes(2 * TILE, LENGTH))),
         Check("memory does not grow with the keys", "memory", 1, tight),
     ),

@@ -1,6 +1,6 @@
 """Exercise 03.2: make a module with an optional argument, keyword options and a list as state scriptable."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,15 +73,15 @@ def fresh_state(draw: Draw, width: int) -> State:
 Calls = Callable[[Draw, int], Sequence[Case]]
 
 
-def agrees(sequences: Sequence[tuple[int, int, Calls]], category: str = "") -> Callable[[ArchiveAnswer, Draw], None]:
+def agrees(sequences: Sequence[tuple[int, int, Calls]], *needs: str) -> Callable[[ArchiveAnswer, Draw], None]:
     """Return a check that the scripted module, after saving and loading, gives the eager results in every call.
 
-    Each of `sequences` is a width, a depth, and the successive calls of one loaded module. A mistake that the check of
-    another category counts costs nothing here.
+    Each of `sequences` is a width, a depth, and the successive calls of one loaded module. A mistake costs nothing here
+    unless its option is among `needs`: what the calls are about must be there, and the rest has checks of its own.
     """
 
     def run(answer: ArchiveAnswer, draw: Draw) -> None:
-        granted = _granted(answer, draw.shared("plain calls"), category)
+        granted = _granted(answer, draw.shared("plain calls"), needs)
         for width, depth, made in sequences:
             state, calls = fresh_state(draw, width), made(draw, width)
             outputs = _outputs(answer, [width, depth], state, calls)
@@ -107,7 +107,7 @@ TRACED = (
 )
 
 
-def _granted(answer: ArchiveAnswer, draw: Draw, category: str) -> Mapping[str, Any]:
+def _granted(answer: ArchiveAnswer, draw: Draw, needs: Collection[str]) -> Mapping[str, Any]:
     """Return the mistakes of an answer that other checks count, as options of `Recall`; none if they are unknown."""
     state = fresh_state(draw, 4)
     calls = [*plain(draw, 4), *masked(draw, 4), *scaled(draw, 4)]
@@ -122,7 +122,7 @@ def _granted(answer: ArchiveAnswer, draw: Draw, category: str) -> Mapping[str, A
         return all(map(_close, outputs, predicted))
 
     made = mistakes_made(gives, MISTAKES) or ()
-    return options_of(mistake for mistake in made if mistake.counted != category)
+    return options_of(mistake for mistake in made if not set(mistake.options) & set(needs))
 
 
 def _close(found: tuple[Tensor, ...], predicted: Tensor) -> bool:
@@ -195,7 +195,9 @@ EXERCISE = Exercise(
     entry_point="make_recall",
     points=10,
     checks=(  # with a depth of 1, no earlier value is needed
-        Check("it is scripted, saved, loaded, and remembers", "state", 2.4, agrees([(4, 3, plain)], "state")),
+        Check(
+            "it is scripted, saved, loaded, and remembers", "state", 2.4, agrees([(4, 3, plain)], "remembers", "trims")
+        ),
         Check("masks", "options", 1.5, agrees([(4, 1, masked)], "masks")),
         Check("scales", "options", 1.5, agrees([(4, 1, scaled)], "scales")),
     ),

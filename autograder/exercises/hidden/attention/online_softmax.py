@@ -79,7 +79,7 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("one maximum for all rows", 10.4, ("scores.amax(1, keepdim=True)", "scores.amax()")),
         ANSWERS.edited("upside down", 0, ("torch.exp(largest - base)", "torch.exp(base - largest)")),
         ANSWERS.edited("not divided", 0, ("mixed / total", "mixed")),
-        ANSWERS.edited("no maximum", 10.4, (NEW, "new = torch.zeros_like(largest)")),
+        ANSWERS.edited("no maximum", 4, (NEW, "new = torch.zeros_like(largest)")),
         ANSWERS.edited("nan after a masked block", 10.4, (BASE, "base = new")),
         ANSWERS.edited("the block's own maximum", 9.2, (NEW, "new = scores.amax(1, keepdim=True)")),
         ANSWERS.edited(

@@ -29,7 +29,7 @@ KEPT = "the scores of one part of the keys were given, with the logarithm of the
 def _skips(answer: CapturedAnswer, draw: Draw) -> None:
     """Check that hidden tiles are skipped, forward and backward."""
     sizes = Sizes(LENGTH, LENGTH, causal=True)
-    require_products("forward", sizes, require_forward(answer, sizes, sizes.inputs(draw), (0,)))
+    require_products("forward", sizes, require_forward(answer, sizes, sizes.far_inputs(draw), (0,)))
     require_products("backward", sizes, require_backward(answer, sizes, sizes.inputs(draw), range(3), draw))
 
 
@@ -89,7 +89,7 @@ HIDDEN = HiddenPart(
             "lengths that are no multiple of a tile",
             "ragged lengths",
             1.2,
-            forward_right((0, 1), Sizes(RAGGED, RAGGED, causal=True), Sizes(40, RAGGED)),
+            forward_right((0, 1), Sizes(RAGGED, RAGGED, causal=True), Sizes(40, RAGGED), far=True),
         ),
         Check(
             "gradients, causal and of ragged lengths",
