@@ -6,7 +6,6 @@ each are replaced, in this process alone, by an instruction that ends it. Writte
 
 import ctypes
 import mmap
-import os
 import platform
 import re
 import struct
@@ -19,6 +18,7 @@ LIBRARY = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
 INVALID = {"x86_64": b"\x0f\x0b", "aarch64": b"\x00\x00\x00\x00"}
 """An instruction that no processor of this kind has; the process ends with SIGILL."""
 PROT_READ, PROT_WRITE, PROT_EXEC = 1, 2, 4
+MAP_FIXED = 0x10
 _HEADER, _SECTION = struct.Struct("<16xHHIQQQIHHHHHH"), struct.Struct("<IIQQQQIIQQ")
 _STRINGS = 3  # the type of a section of names
 _LOADED = 2  # the flag of a section that is in memory when the library runs
@@ -48,11 +48,17 @@ def _exported(pattern: re.Pattern[bytes]) -> Iterator[str]:
 
 
 def _overwrite(address: int) -> None:
-    words, page = INVALID[platform.machine()], os.sysconf("SC_PAGE_SIZE")
+    """Put the invalid instruction there, in memory of no file: `madvise` would bring a file's own bytes back."""
+    words, page = INVALID[platform.machine()], mmap.PAGESIZE
     begin = address - address % page
-    length = ctypes.c_size_t(address + len(words) - begin)
-    protect = ctypes.CDLL(None, use_errno=True).mprotect
-    if protect(ctypes.c_void_p(begin), length, PROT_READ | PROT_WRITE | PROT_EXEC) != 0:
-        raise OSError(ctypes.get_errno(), "PyTorch's code could not be made writable")
-    ctypes.memmove(address, words, len(words))
-    protect(ctypes.c_void_p(begin), length, PROT_READ | PROT_EXEC)
+    length = -(-(address + len(words) - begin) // page) * page
+    code = bytearray(ctypes.string_at(begin, length))
+    code[address - begin : address - begin + len(words)] = words
+    library = ctypes.CDLL(None, use_errno=True)
+    library.mmap.restype = ctypes.c_void_p
+    library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_FIXED
+    if library.mmap(begin, length, PROT_READ | PROT_WRITE, flags, -1, 0) != begin:
+        raise OSError(ctypes.get_errno(), "PyTorch's code could not be replaced")
+    ctypes.memmove(begin, bytes(code), length)
+    library.mprotect(ctypes.c_void_p(begin), ctypes.c_size_t(length), PROT_READ | PROT_EXEC)

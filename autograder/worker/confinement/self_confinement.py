@@ -155,18 +155,19 @@ def signal_filter(pid: int, calls: Mapping[str, int]) -> bytes:
             targets = [pid, OWN_GROUP] if name == "kill" else [pid]
             body = _unless(targets)
         else:
-            body = _instruction(RETURN, REFUSE)
-        code += _instruction(LOAD, NUMBER_AT)
-        code += _instruction(EQUAL, number, otherwise=len(body) // 8) + body
-    return code + _instruction(RETURN, ALLOW)
+            body = instruction(RETURN, REFUSE)
+        code += instruction(LOAD, NUMBER_AT)
+        code += instruction(EQUAL, number, otherwise=len(body) // 8) + body
+    return code + instruction(RETURN, ALLOW)
 
 
 def _unless(targets: list[int]) -> bytes:
     """Refuse unless the lower half of the first argument is one of `targets`; the kernel uses only this half."""
-    refuse, allow = _instruction(RETURN, REFUSE), _instruction(RETURN, ALLOW)
-    compared = b"".join(_instruction(EQUAL, target, then=len(targets) - place) for place, target in enumerate(targets))
-    return _instruction(LOAD, FIRST_AT) + compared + refuse + allow
+    refuse, allow = instruction(RETURN, REFUSE), instruction(RETURN, ALLOW)
+    compared = b"".join(instruction(EQUAL, target, then=len(targets) - place) for place, target in enumerate(targets))
+    return instruction(LOAD, FIRST_AT) + compared + refuse + allow
 
 
-def _instruction(code: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
+def instruction(code: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
+    """Return one instruction of BPF; `then` and `otherwise` say how many to skip."""
     return struct.pack("=HBBI", code, then, otherwise, value)

@@ -19,6 +19,7 @@ from autograder.protocol.requests.loads import (
 )
 from autograder.worker import source
 from autograder.worker.clean_worker import load_events, load_graph, load_lowering
+from autograder.worker.confinement.seal import seal
 from autograder.worker.kinds.analysis import analysis_answer
 from autograder.worker.kinds.archive import archive_answer, load_archive
 from autograder.worker.kinds.callable import callable_answer
@@ -56,6 +57,8 @@ def load_answer(request: LoadAnswer, _: Tensors) -> Handlers:
         if not request.refused:
             return KINDS[request.kind](source.load(parts, request.entry_point))
     withdraw(request.refused)
+    if request.kind == "value":
+        seal()
     _hide_the_worker()
     files = [place for place in request.refused if not is_withdrawn(place)]
     with refused_files(files):
