@@ -8,6 +8,7 @@ from torch import Tensor, fx
 
 from autograder.exercises.questions import Question
 from autograder.host import comparison
+from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted
@@ -59,7 +60,7 @@ def bounds(answer: ValueAnswer, draw: Draw) -> None:
 
 def _require_bounded(answer: ValueAnswer, asked: Options, steps: Sequence[str], draw: Draw) -> None:
     kept, x = draw.integer(1, len(steps) - 1), draw.normal(4, 16)
-    _, artifact = answer.ask_on_graph(asked, _data(steps, kept))
+    _, artifact = answer.run_named_pass(asked, _data(steps, kept))
     told = f"For operators {', '.join(asked['operators'])} and limit {asked['limit']}"
     calls = [call.packet.rpartition(".")[2] for name, call in artifact.called.items() if name not in artifact.dead]
     right = [call for step in steps for call in (step, "clamp")[: 1 + (step in asked["operators"])]] + ["add"]
@@ -119,12 +120,9 @@ _CONSEQUENCE = {
 
 
 def _name(answer: ValueAnswer, asked: Options, steps: Sequence[str]) -> str:
-    found, _ = answer.ask_on_graph(asked, _data(steps, 1))
+    found, _ = answer.run_named_pass(asked, _data(steps, 1))
     if not isinstance(found, str):
-        raise CheckFailedError(
-            f"`describe` returned {type(found).__name__}, where repr(made.uuid()), a text, is expected; "
-            "leave it as it was given."
-        )
+        raise MalformedAnswerError
     return found
 
 
@@ -144,7 +142,7 @@ def other_limit(draw: Draw, first: Options) -> list[Pair]:
 EXERCISE = Exercise(
     title="Name a pass",
     kind=Kind.VALUE,
-    entry_point="describe",
+    entry_point="bound_pass",
     points=8,
     hints=(
         "What does the graph depend on: the options, or also the object, the time, the order of a set?",

@@ -12,7 +12,7 @@ from autograder.host.kinds.counterexample import read_values
 from autograder.host.kinds.graph import GraphAnswer, read_graph
 from autograder.host.session import Session, another
 from autograder.protocol import GraphData, Json, Result
-from autograder.protocol.requests.answers import Ask, AskEach, AskOnGraph, PackedValue
+from autograder.protocol.requests.answers import Ask, AskEach, PackedValue, RunNamedPass
 from autograder.protocol.requests.loads import LoadTrial, RunTrial
 
 
@@ -45,12 +45,12 @@ class ValueAnswer:
         reply, _ = self._session.call(Ask(question, keys))
         return reply.body.value
 
-    def ask_on_graph(self, question: Mapping[str, Json], graph: GraphData) -> tuple[Json, Artifact]:
-        """Return the function's answer to a question with this graph, and the graph as the function left it.
+    def run_named_pass(self, options: Mapping[str, Json], graph: GraphData) -> tuple[Json, Artifact]:
+        """Return the name of the pass that the function makes with these options, and the graph as the pass left it.
 
         The host rebuilds the graph; raises `CheckFailedError` if it holds what is not allowed.
         """
-        reply, _ = self._session.call(AskOnGraph(question, graph))
+        reply, _ = self._session.call(RunNamedPass(options, graph))
         artifact = read_graph(
             Result(reply.body.graph, reply.tensors), "After the pass ", max_nodes=4 * len(graph["nodes"]) + 64
         )

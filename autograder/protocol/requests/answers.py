@@ -185,17 +185,21 @@ class WrittenGraph:
 
 @dataclass(frozen=True)
 class ValueOnGraph:
-    """What the function returned, and the graph that it was asked on."""
+    """A value that belongs to a graph, and the graph as it is then."""
 
     value: Json
     graph: WrittenGraph
 
 
 @dataclass(frozen=True)
-class AskOnGraph(Request[ValueOnGraph]):
-    """Call the function with a question whose entry "graph" is this graph; the reply has the graph as it is then."""
+class RunNamedPass(Request[ValueOnGraph]):
+    """Have the function make a `CustomGraphPass` for Inductor, and run the pass on a graph.
 
-    question: Mapping[str, Json]
+    The reply has the `repr` of the pass's `uuid()`, and the graph as the pass left it.
+    """
+
+    options: Mapping[str, Json]
+    """The keyword arguments of the function."""
     graph: GraphData
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autograder.protocol import Handlers, Json, Result, Tensors
-from autograder.protocol.requests.answers import Ask, AskEach, AskOnGraph, Value, ValueOnGraph
+from autograder.protocol.requests.answers import Ask, AskEach, RunNamedPass, Value, ValueOnGraph
 from autograder.worker.source import AnswerError
 
 
@@ -25,18 +25,25 @@ def value_answer(entry: Callable[..., Any]) -> Handlers:
     def ask_each(request: AskEach, _: Tensors) -> Result[Value]:
         return Result(Value([plain_data(entry(question), "the result") for question in request.questions]))
 
-    def ask_on_graph(request: AskOnGraph, _: Tensors) -> Result[ValueOnGraph]:
+    def run_named_pass(request: RunNamedPass, _: Tensors) -> Result[ValueOnGraph]:
         from torch import fx
+        from torch._inductor.custom_graph_pass import CustomGraphPass
 
         from autograder.worker.kinds.graph import written
         from course_lib.graph import from_data
 
         graph = from_data(request.graph, {}).graph
-        value = plain_data(entry({**request.question, "graph": graph}), "the result")
-        made = written(fx.GraphModule({}, graph))
-        return Result(ValueOnGraph(value, made.body), made.tensors)
+        made = entry(**request.options)
+        if not isinstance(made, CustomGraphPass):
+            raise AnswerError(
+                f"The function returned {type(made).__name__}; expected an object of a class that is derived from "
+                "`torch._inductor.custom_graph_pass.CustomGraphPass`, as Inductor takes no other."
+            )
+        made(graph)
+        name, left = repr(made.uuid()), written(fx.GraphModule({}, graph))
+        return Result(ValueOnGraph(name, left.body), left.tensors)
 
-    return {Ask: ask, AskEach: ask_each, AskOnGraph: ask_on_graph}
+    return {Ask: ask, AskEach: ask_each, RunNamedPass: run_named_pass}
 
 
 def plain_data(value: object, where: str) -> Json:

@@ -21,7 +21,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 02_count_bytes_and_flops = 12.2: views that cost
 
 # %% mistake 03_predict_capture = 5.2: sizes are frozen too
-# %% mistake 03_make_it_scriptable = 7.6: forgets
+# %% mistake 03_make_it_scriptable = 6.4: forgets
 # %% unanswered 03_expose_a_trace
 # %% mistake 03_bias_gelu_script = 13.4: summed over the first dimension
 # %% mistake 03_fused_groups = 3.05: the top level only

@@ -25,9 +25,3 @@ def bound_pass(operators, limit, verbose):
             return self.left
 
     return BoundPass()
-
-
-def describe(options):
-    made = bound_pass(options["operators"], options["limit"], options["verbose"])
-    made(options["graph"])
-    return repr(made.uuid())

@@ -18,9 +18,3 @@ def bound_pass(operators: list[str], limit: float, verbose: bool):
             return f"BoundPass 1 {sorted(operators)} {limit!r}"
 
     return BoundPass()
-
-
-def describe(options: dict) -> str:
-    made = bound_pass(options["operators"], options["limit"], options["verbose"])
-    made(options["graph"])
-    return repr(made.uuid())

@@ -17,12 +17,6 @@ def bound_pass(operators, limit, verbose):
     return Bounds()
 
 
-def describe(options):
-    made = bound_pass(options["operators"], options["limit"], options["verbose"])
-    made(options["graph"])
-    return repr(made.uuid())
-
-
 # %% a class with fields
 class Bounds(CustomGraphPass):
     def __init__(self, names, limit, told):
@@ -50,9 +44,3 @@ class Bounds(CustomGraphPass):
 
 def bound_pass(operators, limit, verbose):
     return Bounds(operators, limit, verbose)
-
-
-def describe(options):
-    made = bound_pass(options["operators"], options["limit"], options["verbose"])
-    made(options["graph"])
-    return repr(made.uuid())
