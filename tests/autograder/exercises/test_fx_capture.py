@@ -16,6 +16,7 @@ from tests.autograder.exercises.judged import judged, known_answer, messages
     ("exercise", "control", "check", "says"),
     [
         ("04_custom_tracer", "whole blocks", "three blocks", "whole blocks became one node"),
+        ("04_custom_tracer", "inside torch.nn, too", "one block", "layers of torch.nn were opened as well"),
         ("04_custom_tracer", "by path", "a part under another name", "control flow"),
         ("04_shape_propagation", "tensors only", "tuples, numbers and None", "only tensors were described"),
         ("04_cost_annotator", "nothing is freed", "the peak of a residual over a chain", "as if none were ever freed"),
