@@ -9,28 +9,7 @@ import triton
 import triton.language as tl
 
 
-def layer_norm(x, weight, bias, eps):
-    """Return y, mean and rstd. Below it: layer_norm_backward(grad, x, weight, mean, rstd), and the kernels."""
-    rows, n = x.shape
-    y = torch.empty((rows, n), dtype=x.dtype)
-    mean, rstd = torch.empty(rows, dtype=torch.float32), torch.empty(rows, dtype=torch.float32)
-    block = triton.next_power_of_2(n)
-    forward_kernel[(rows,)](x, weight, bias, y, mean, rstd, n, x.stride(0), x.stride(1), eps, BLOCK=block)
-    return y, mean, rstd
-
-
-@triton.jit
-def forward_kernel(x_ptr, w_ptr, b_ptr, y_ptr, mean_ptr, rstd_ptr, n, x_row, x_column, eps, BLOCK: tl.constexpr):
-    row, at = tl.program_id(0), tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + row * x_row + at * x_column, mask=at < n, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / n
-    away = tl.where(at < n, x - mean, 0.0)
-    rstd = 1 / tl.sqrt(tl.sum(away * away, axis=0) / n + eps)
-    w = tl.load(w_ptr + at, mask=at < n).to(tl.float32)
-    b = tl.load(b_ptr + at, mask=at < n).to(tl.float32)
-    tl.store(y_ptr + row * n + at, (away * rstd * w + b).to(y_ptr.dtype.element_ty), mask=at < n)
-    tl.store(mean_ptr + row, mean)
-    tl.store(rstd_ptr + row, rstd)
+# The reference solution stands here.
 
 
 def layer_norm_backward(grad, x, weight, mean, rstd):
@@ -97,13 +76,6 @@ def backward_kernel(
     for_b += tl.load(for_b_ptr + at, mask=at < n)
     tl.store(for_w_ptr + at, for_w, mask=at < n)
     tl.store(for_b_ptr + at, for_b, mask=at < n)
-
-
-@triton.jit
-def add_rows_kernel(sums_ptr, out_ptr, n, P: tl.constexpr, BLOCK: tl.constexpr):
-    rows, at = tl.arange(0, P), tl.arange(0, BLOCK)
-    part = tl.load(sums_ptr + rows[:, None] * n + at[None, :], mask=at[None, :] < n, other=0.0)
-    tl.store(out_ptr + at, tl.sum(part, axis=0).to(out_ptr.dtype.element_ty), mask=at < n)
 
 
 @triton.jit
