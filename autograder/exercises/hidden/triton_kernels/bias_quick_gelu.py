@@ -81,7 +81,7 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("SiLU", 4.4, ("tl.sigmoid(1.702 * z)", "tl.sigmoid(z)")),
         ANSWERS.edited("no bias", 0, ("z = x + bias\n", "z = x\n")),
         ANSWERS.edited("only the sigmoid", 0, ("out = z * tl.sigmoid", "out = tl.sigmoid")),
-        ANSWERS.edited("times x", 1, ("out = z * tl.sigmoid", "out = x * tl.sigmoid"), below=True),
+        ANSWERS.edited("times x", 3, ("out = z * tl.sigmoid", "out = x * tl.sigmoid"), below=True),
         ANSWERS.edited(
             "a bias by rows",
             0,

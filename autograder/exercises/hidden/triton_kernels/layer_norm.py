@@ -173,8 +173,9 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("no bias", 9.8, ("away * rstd * w + b", "away * rstd * w")),
         ANSWERS.edited(
             "variance in one pass",
-            16.6,
+            16.7,
             ("tl.sum(away * away, axis=0) / n + eps", "tl.sum(x * x, axis=0) / n - mean * mean + eps"),
+            below=True,
         ),
         ANSWERS.edited("differences outside of the row", 11.8, ("tl.where(at < n, x - mean, 0.0)", "x - mean")),
         ANSWERS.edited(
