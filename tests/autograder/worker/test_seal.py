@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from autograder.worker.confinement import seal
+from autograder.worker.confinement.self_confinement import ALLOW, RETURN, instruction
 
 TRIED = {
     "a process": "os.fork()",
@@ -47,20 +48,20 @@ def ended(statement: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("statement", TRIED.values(), ids=TRIED)
-def test_what_brings_back_withdrawn_code_is_refused(statement):
+def test_what_brings_back_withdrawn_code_is_refused(statement: str) -> None:
     status, told = ended(statement)
     assert status == 1
     assert "PermissionError" in told
 
 
 @pytest.mark.parametrize("statement", ALLOWED.values(), ids=ALLOWED)
-def test_what_an_answer_needs_is_allowed(statement):
+def test_what_an_answer_needs_is_allowed(statement: str) -> None:
     assert ended(statement) == (17, "")
 
 
 @pytest.mark.parametrize("machine", seal.MACHINES)
-def test_the_program_of_each_machine_is_whole_instructions_that_end_in_leave(machine):
+def test_the_program_of_each_machine_is_whole_instructions_that_end_in_leave(machine: str) -> None:
     program = seal.program(machine)
     assert len(program) % 8 == 0
-    assert program[-8:] == seal.instruction(seal.RETURN, seal.ALLOW)
+    assert program[-8:] == instruction(RETURN, ALLOW)
     assert os.uname().machine in seal.MACHINES
