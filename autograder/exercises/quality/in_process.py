@@ -11,7 +11,6 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.analysis import Asked, made
 from autograder.host.records import ExerciseStatus
 from autograder.host.session import AnswerFailedError
-from autograder.protocol.node_rows import target_text
 
 
 class NotAskedError(Exception):
@@ -90,7 +89,7 @@ def _plain(value: Any) -> Any:
     """Return a result as it comes from a worker: graphs as rows, tuples as lists."""
     graph = getattr(value, "graph", value)
     if isinstance(graph, fx.Graph):
-        return [[n.name, n.op, target_text(n.target), [a.name for a in n.all_input_nodes]] for n in graph.nodes]
+        return [[n.name, n.op, str(n.target), [a.name for a in n.all_input_nodes]] for n in graph.nodes]
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, list | tuple):

@@ -8,7 +8,6 @@ from typing import Any
 from torch import fx, nn
 
 from autograder.protocol import Handlers, Result, Tensors
-from autograder.protocol.node_rows import target_text
 from autograder.protocol.requests.answers import Analyse, Employ, Value
 from autograder.worker.kinds.value import plain_data
 from autograder.worker.source import AnswerError
@@ -30,7 +29,7 @@ def analysis_answer(entry: Callable[..., Any]) -> Handlers:
         _require_same_classes(before, _classes(given))
         graph = getattr(result, "graph", result)
         if isinstance(graph, fx.Graph):
-            result = [[n.name, n.op, target_text(n.target), [a.name for a in n.all_input_nodes]] for n in graph.nodes]
+            result = [[n.name, n.op, str(n.target), [a.name for a in n.all_input_nodes]] for n in graph.nodes]
         return Result(Value(plain_data(result, "the result")))
 
     def employ(request: Employ, _: Tensors) -> Result[Value]:

@@ -10,7 +10,6 @@ from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.analysis import AnalysisAnswer, Belief, known_of, sees
-from autograder.protocol.node_rows import target_text
 
 SEVERAL: tuple[Mapping[str, Any], ...] = (
     {"routed": True, "leaves": ["Attention", "Router"]},
@@ -38,7 +37,7 @@ def _traced(root: nn.Module, is_leaf: Callable[[nn.Module], bool], *, asks_super
             return (asks_super and super().is_leaf_module(m, module_qualified_name)) or is_leaf(m)
 
     graph = Keeping().trace(root)
-    return [[n.name, n.op, target_text(n.target), [a.name for a in n.all_input_nodes]] for n in graph.nodes]
+    return [[n.name, n.op, str(n.target), [a.name for a in n.all_input_nodes]] for n in graph.nodes]
 
 
 OPENED_BELIEF = Belief(
