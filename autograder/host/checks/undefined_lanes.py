@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-import torch
-
+from autograder.host.comparison import alike
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.triton import KernelRun, TritonAnswer
 
@@ -32,8 +31,7 @@ def said_of_undefined(lines: Sequence[int], case: Case) -> str:
 
 
 def _same(first: KernelRun, second: KernelRun) -> bool:
-    return len(first.outputs) == len(second.outputs) and all(map(_alike, first.outputs, second.outputs))
-
-
-def _alike(first: torch.Tensor, second: torch.Tensor) -> bool:
-    return first.shape == second.shape and torch.allclose(first, second, rtol=0, atol=0, equal_nan=True)
+    return len(first.outputs) == len(second.outputs) and all(
+        alike(one, other, rtol=0, atol=0, equal_nan=True)
+        for one, other in zip(first.outputs, second.outputs, strict=True)
+    )
