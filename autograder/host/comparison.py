@@ -27,15 +27,13 @@ def require_form(actual: torch.Tensor, expected: torch.Tensor, what: str) -> Non
         raise CheckFailedError(f"{what} has dtype {actual.dtype}; expected {expected.dtype}, the dtype of the inputs.")
 
 
-def alike(
-    found: torch.Tensor, other: torch.Tensor, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> bool:
+def alike(found: torch.Tensor, other: torch.Tensor, *, rtol: float = 1e-5, atol: float = 1e-8) -> bool:
     """Tell whether two tensors have the same shape, dtype and, within the tolerances, values.
 
     `torch.allclose` raises for tensors of two dtypes, and an answer chooses the dtype of its outputs.
     """
     same = found.shape == other.shape and found.dtype == other.dtype
-    return same and torch.allclose(found, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    return same and torch.allclose(found, other, rtol=rtol, atol=atol)
 
 
 def require_close(
