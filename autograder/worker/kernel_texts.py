@@ -32,7 +32,8 @@ def interpreted_names(parts: Sequence[Part], *, exact: bool = False) -> Names:
     for part in parts:
         run_part(part, _interpreted(part.text), names)
     constants = {name: value.value for name, value in names.items() if hasattr(value, "value")}
-    return names | constants  # a constexpr times a block is no block in the interpreter, and is one in the compiler
+    names |= constants  # in place, where kernels look: constexpr times a block is no block in the interpreter
+    return names
 
 
 def checked_tree(text: str) -> ast.Module:

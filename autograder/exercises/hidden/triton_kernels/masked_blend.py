@@ -78,9 +78,10 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("every program the first block", 2, ("tl.program_id(0) * BLOCK + ", ""), below=True),
         ANSWERS.edited(
             "blocks that overlap",
-            5.515625,
+            5.6,
             ("triton.cdiv(n, 256)", "triton.cdiv(n, 128)"),
             ("tl.program_id(0) * BLOCK", "tl.program_id(0) * 128"),
+            below=True,
         ),
         ANSWERS.edited("one block for all", 5, ("cdiv(n, 256)", "cdiv(n, 8192)"), ("BLOCK=256", "BLOCK=8192")),
         ANSWERS.edited(

@@ -152,9 +152,10 @@ def test_a_corrupted_reply_is_a_wrong_answer_and_never_a_fault_of_ours(
         check, chance = exercise.checks[number % len(exercise.checks)], random.Random(number)
         corrupt = corruption(chance, after=chance.randrange(3))
         student: Any = InProcess(honest, corrupt)
+        student.load = load
         clean: Any = InProcess()
         if exercise.kind is Kind.TRITON:
-            student.load, clean, clean.corrupt = load, kernel_worker, corrupt
+            clean, kernel_worker.corrupt = kernel_worker, corrupt
         answer = KINDS[exercise.kind](student, clean)
         try:
             check.run(answer, Draw(number, exercise_id, check.name))
