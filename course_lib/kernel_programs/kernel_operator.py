@@ -61,9 +61,8 @@ def kernel_operator(
 ) -> Any:
     """Register an operator and return it; `name` is "namespace::name", and a second call replaces the first one.
 
-    >>> block_end = kernel_operator("step::block_end", forward, backward)  # doctest: +SKIP
-    >>> block_end(x, bias, 0.1)  # doctest: +SKIP
-    tensor(...)
+        block_end = kernel_operator("step::block_end", forward, backward)
+        y = block_end(x, bias, 0.1)
 
     `forward` returns the tensors that `results` names, then those that `keeps` names, which only backward sees. It has
     a parameter `seed` if it drops: callers leave it out, and each call gets a fresh int64 tensor of one element.

@@ -13,9 +13,6 @@ from course_lib.kernel_programs.races import Numbers
 def launches_of(log: AccessLog, name: str) -> list[Launch]:
     """Return the launches of a log, in order; the memory that a launcher filled counts first, a launch each time.
 
-    >>> launches_of(log, "twice")  # doctest: +SKIP
-    [Launch(name='twice', bytes_read=40, bytes_written=40)]
-
     An atomic operation reads and writes.
     """
     read: dict[tuple[int, str], list[Numbers]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The numbers of Triton's `tl.rand`, computed at once: its interpreter takes a hundred steps for them, one by one."""
+"""The numbers of Triton's `tl.rand`, computed at once: its interpreter calls NumPy for every step of them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,10 +11,7 @@ from course_lib.kernels.dropout import TRITON_ROUNDS, TRITON_SCALE, WORD, philox
 def quick_rand(interpreter: Any) -> Callable[..., Any]:
     """Return a function in the place of `tl.rand` for kernels that this interpreter runs.
 
-    >>> quick_rand(interpreter)(tl.to_tensor(7), tl.arange(0, 2))  # in a kernel  # doctest: +SKIP
-    [0.0908, 0.8139]
-
-    The numbers are the same ones, some ten times as fast. With a block of seeds, or another number of rounds, it is
+    The numbers are the same ones. With a block of seeds, or another number of rounds, it is
     `tl.rand` itself.
     """
     import triton.language as tl

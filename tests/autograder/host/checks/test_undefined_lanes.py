@@ -16,7 +16,7 @@ def run_of(output: torch.Tensor, *, undefined: tuple[int, ...] = ()) -> KernelRu
 def found(first: torch.Tensor, defined: torch.Tensor) -> list[int]:
     """Return the lines for an answer whose load of line 3 is undefined, with zeros there and without."""
     answer = SimpleNamespace(run=lambda *_, zero_at: run_of(defined))
-    return undefined_loads(answer, run_of(first, undefined=(3,)), None, "launcher")[0]  # type: ignore[arg-type]
+    return undefined_loads(answer, run_of(first, undefined=(3,)), None, "launcher")[0]  # type: ignore[arg-type]  # stand-ins for answer and case
 
 
 def test_an_output_of_another_dtype_or_shape_is_another_output() -> None:

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 import course_lib.graph
 from autograder.host.kinds.schedule_models import Encoder
 from course_lib.kernels.replayed_draws import ReplayedDraws
+from tests.autograder.host.hostile.catalogue import text_of
 
 PRIMITIVES = set("add sub mul div neg pow sqrt rsqrt reciprocal exp erf tanh sum mean".split())  # noqa: SIM905 - a list
 
@@ -265,7 +266,7 @@ def gradients_in_fp64(answer):
     from course_lib.kernel_programs import use_interpreter
 
     use_interpreter()  # before the answer's text imports Triton
-    text = Path(answer.__code__.co_filename).read_text()
+    text = text_of(Path(answer.__code__.co_filename))
     linecache.cache["<cell>"] = (len(text), None, text.splitlines(keepends=True), "<cell>")  # as notebooks do
     exec(compile(text, "<cell>", "exec"), names := {})
     program = fx.symbolic_trace(Encoder(width=8, heads=2, dropout=0.0).train())

@@ -39,9 +39,20 @@ def normalised(h, inside, columns, eps):
 
 @triton.jit
 def end_kernel(
-    x_ptr, bias_ptr, residual_ptr, weight_ptr, shift_ptr, seed_ptr, y_ptr, rows, columns, p, eps,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
+    x_ptr,
+    bias_ptr,
+    residual_ptr,
+    weight_ptr,
+    shift_ptr,
+    seed_ptr,
+    y_ptr,
+    rows,
+    columns,
+    p,
+    eps,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, BLOCK)[None, :]
     at = row * columns + column
