@@ -7,6 +7,7 @@ follows from the checked text alone, so the names need not be believed.
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -70,8 +71,9 @@ def checked_operators(declared: Sequence[OwnOperator], texts: Mapping[str, str] 
             f"it calls `{declared[0].name}`, an operator of the answer's own; here a graph calls operators of PyTorch "
             "and course_lib only."
         )
-    if len({each.name for each in declared}) < len(declared):
-        raise OperatorRefusedError(f"two of its own operators are called `{declared[0].name}`; give each its own name.")
+    for name, count in Counter(each.name for each in declared).items():
+        if count > 1:
+            raise OperatorRefusedError(f"two of its own operators are called `{name}`; give each its own name.")
     launchers = [name for each in declared for name in (each.forward, each.backward)]
     kernels = {name: kernel_text(text, launchers) for name, text in texts.items()}
     try:

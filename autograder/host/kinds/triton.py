@@ -147,9 +147,8 @@ def _read(body: KernelsRun, outputs: Sequence[torch.Tensor], names: Sequence[str
     shown = {
         body.operands[i].name: "the output" if len(outputs) == 1 else f"output {n}" for n, i in enumerate(body.outputs)
     }
-    shown |= {
-        each.name: name for each, name in zip(body.operands, names, strict=False)
-    }  # an input that is returned too
+    # an input that is returned too keeps the name of its parameter
+    shown |= {each.name: name for each, name in zip(body.operands, names, strict=False)}
 
     def renamed(each: OperandTraffic) -> OperandTraffic:
         return OperandTraffic(**{**vars(each), "name": shown.get(each.name, each.name)})

@@ -1,6 +1,7 @@
 """Operators of an answer's own: their text is found, checked, and believed in nothing else."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_names_that_are_none_are_refused(name):
 
 
 def test_one_name_for_two_is_refused():
-    assert "two of its own operators are called `step::end`" in refused([END, END])
+    assert "two of its own operators are called `step::end`" in refused([replace(END, name="step::first"), END, END])
 
 
 def test_launchers_that_the_text_does_not_have_are_refused():

@@ -16,8 +16,10 @@ from autograder.host.bandwidth import Bandwidth
 from autograder.host.clock import contest, kernel_badge, kernel_contest
 from autograder.host.clock.contest import NEEDS_GPU
 from autograder.host.clock.kernel_badge import NOT_RIGHT, time_kernels
+from autograder.host.grading import graded_parts
 from autograder.host.kinds.triton import TritonAnswer
 from autograder.host.records import Badge, ExerciseRecord, ExerciseStatus, KernelRecord
+from autograder.host.sandbox import open_sandbox
 from autograder.host.traced import TensorSpec
 from autograder.protocol.requests.kernel_runs import LoadTimedKernels
 from autograder.protocol.requests.loads import LoadAnswer, Part
@@ -170,7 +172,10 @@ def test_the_judge_asks_for_a_badge_of_right_answers_only(monkeypatch):
     monkeypatch.setattr(judge_module, "time_kernels", lambda *_, right, **how: asked.append(right))
     judged("12_masked_blend", reference("12_masked_blend"))
     judged("12_masked_blend", known_answer("12_masked_blend", "x loaded twice"))
-    judged("12_masked_blend", "def blend(x, y, t:\n")
+    endless = {"12_masked_blend": "def blend(x, y, t):\n    while True:\n        pass\n"}
+    exercise = dataclasses.replace(find("12_masked_blend"), wall_s=3.0)
+    record = judge_module.judge(exercise, graded_parts(exercise, endless), sandbox=open_sandbox(), seed=11)
+    assert record.status is ExerciseStatus.TIMED_OUT
     assert asked == [True, False, False]
 
 
