@@ -1,7 +1,6 @@
 """Exercise 12.5: the block end of a pre-norm layer in one kernel, which returns the sum and the normalised sum."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -217,11 +216,6 @@ def normed_sum(run: KernelRun, case: Case) -> None:
 NORMED: Demand = normed_sum
 NEAR = either(NORMED, resembles(block_end, NAMES))
 TRAFFIC = (NEAR, once((0, 2)), apart)
-
-
-def exactly_summed(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Round tensors to multiples of 1/64, so that sums of some hundred are exact in float32, in every order."""
-    return tuple(torch.round(arg * 64) / 64 if isinstance(arg, Tensor) else arg for arg in args)
 
 
 def inputs(

@@ -95,22 +95,6 @@ def right_values(
     return demand
 
 
-def of_large_means(demand: Demand) -> Demand:
-    """Demand this of rows far from zero; outputs that are only about right there come from squares that cancel."""
-
-    def run_demand(run: KernelRun, case: Case) -> None:
-        try:
-            demand(run, case)
-        except comparison.InexactError:
-            raise CheckFailedError(
-                f"The result is inexact{case.where}. If rows near zero come out right, the mean of the squares less "
-                "the square of the mean was taken, two large numbers that are almost equal: subtract the mean from the "
-                "row first, then square what is left."
-            ) from None
-
-    return run_demand
-
-
 def inside(run: KernelRun, case: Case) -> None:
     """Demand that no load or store leaves the tensors, and that no input is written."""
     if run.strays:

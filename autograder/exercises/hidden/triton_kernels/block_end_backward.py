@@ -13,8 +13,8 @@ from autograder.exercises.triton_kernels.block_end_backward import (
     inputs,
     sized,
 )
-from autograder.exercises.triton_kernels.block_end_forward import exactly_summed
 from autograder.host.checks.kernel_checks import Demand, holds, inside
+from autograder.host.checks.large_means import MEANS, exactly_summed
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.callable import Case
@@ -42,7 +42,7 @@ def seeds(draw: Draw) -> list[Case]:
 
 def large_means(draw: Draw) -> list[Case]:
     """Return rows whose mean is far from zero, so that the mean of squares minus the squared mean is inexact."""
-    args = exactly_summed(inputs(draw, 4, 96, mean=draw.choice((600.0, 900.0))))
+    args = exactly_summed(inputs(draw, 4, 96, mean=draw.choice(MEANS)))
     return [Case(args, label="for rows with a large mean")]
 
 

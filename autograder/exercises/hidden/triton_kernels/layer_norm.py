@@ -16,7 +16,8 @@ from autograder.exercises.triton_kernels.layer_norm import (
     many_rows,
     normed,
 )
-from autograder.host.checks.kernel_checks import apart, holds, loads_at_most, of_large_means, shared_out
+from autograder.host.checks.kernel_checks import apart, holds, loads_at_most, shared_out
+from autograder.host.checks.large_means import MEANS, exactly_summed, of_large_means
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.callable import Case
@@ -24,8 +25,8 @@ from autograder.host.kinds.callable import Case
 
 def far(draw: Draw) -> list[Case]:
     """Return rows whose mean is large beside their deviation."""
-    x = draw.normal(4, 96) + draw.choice((100.0, 200.0, -150.0))
-    return [forward_case(x, draw, "with a mean a hundred times the deviation")]
+    (x,) = exactly_summed((draw.normal(4, 96) + draw.choice(MEANS) * draw.choice((1, -1)),))
+    return [forward_case(x, draw, "with a mean hundreds of times the deviation")]
 
 
 def odd_forward(draw: Draw) -> list[Case]:
