@@ -22,7 +22,8 @@ each_notebook = pytest.mark.parametrize("path", LATER, ids=lambda path: path.ste
 @cache
 def sections(path: Path) -> dict[str, list[tuple[str, str]]]:
     """The kinds and texts of the cells below each heading of the second level; a cell's text may belong to two."""
-    found, heading = {"": []}, ""
+    found: dict[str, list[tuple[str, str]]] = {"": []}
+    heading = ""
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         text = "".join(cell["source"])
         for part in re.split(r"^(?=## )", text, flags=re.MULTILINE) if cell["cell_type"] == "markdown" else [text]:
