@@ -33,6 +33,8 @@ OVERWRITING = frozenset(
 
 
 def _native_dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
+    if x.numel() == 0:
+        return x, torch.empty_like(x)  # PyTorch's mask has the dtype of x here
     mask = torch.empty_like(x, dtype=torch.bool)
     if train is False:
         return x.clone(), mask.fill_(True)

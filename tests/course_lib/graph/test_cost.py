@@ -125,3 +125,18 @@ def test_dropout_gives_the_same_numbers_while_it_is_counted(dtype: torch.dtype) 
     dropped(x)
     cost(dropped, (x,))
     assert torch.equal(*results)
+
+
+@pytest.mark.parametrize("train", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("size", [0, 3])
+def test_the_mask_of_dropout_has_pytorchs_dtype_while_it_is_counted(size: int, dtype: torch.dtype, train: bool) -> None:
+    x, masks = torch.ones(size, 5, dtype=dtype), []
+
+    def dropped(x: torch.Tensor) -> None:
+        masks.append(torch.ops.aten.native_dropout.default(x, 0.5, train)[1])
+
+    dropped(x)
+    cost(dropped, (x,))
+    plain, counted = masks
+    assert (counted.dtype, counted.shape) == (plain.dtype, plain.shape)
