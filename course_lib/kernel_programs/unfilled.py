@@ -7,6 +7,15 @@ from typing import Any
 import numpy as np
 
 OWN = __package__
+LARGEST_NAN_LOWEST = {
+    "bf16": (0x7F7F, 0xFFFF, 0xFF7F),
+    "fp8e5": (0x7B, 0x7F, 0xFB),
+    "fp8e4nv": (0x7E, 0x7F, 0xFE),
+    "fp8e5b16": (0x7F, 0x80, 0xFF),  # these two have one NaN, where others have a negative zero
+    "fp8e4b8": (0x7F, 0x80, 0xFF),
+    "fp8e4b15": (0x7F, 0xFF),  # has no NaN
+}
+"""The bits of three numbers of each floating-point dtype that NumPy lacks, by Triton's name."""
 
 
 class UndefinedLanes:
@@ -60,10 +69,8 @@ def undefined(dtype: np.dtype[Any], element: Any) -> Any:
     if dtype.kind == "f":
         limit = np.finfo(dtype).max
         return np.array([limit, np.nan, -limit], dtype)
-    if dtype.kind == "u" and element.is_floating():  # bfloat16 and 8-bit floats come as bytes
-        if element.is_bf16():
-            return np.array([0x7F7F, 0xFFFF, 0xFF7F], dtype)
-        return np.full(1, 0xFF, np.uint8).repeat(dtype.itemsize).view(dtype)
+    if dtype.kind == "u" and element.is_floating():  # NumPy has the bits only
+        return np.array(LARGEST_NAN_LOWEST[element.name], dtype)
     if dtype.kind == "b":
         return np.ones(1, dtype)
     return np.full(1, np.iinfo(dtype).max // 2 | 1, dtype)
