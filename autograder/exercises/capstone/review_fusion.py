@@ -7,7 +7,8 @@ from torch import fx
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.counterexample import Trial, Values, disproves
+from autograder.host.kinds.counterexample import Trial, disproves
+from autograder.host.kinds.returned_values import Values
 
 DEFECTS = 3
 MAX_NODES = 9  # enough for each defect, with four inputs and the output

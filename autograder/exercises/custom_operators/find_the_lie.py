@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.counterexample import Trial, Values, disproves
+from autograder.host.kinds.counterexample import Trial, disproves
+from autograder.host.kinds.returned_values import Values
 
 MAX_SIZE = 64
 

@@ -7,7 +7,8 @@ from torch import fx
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.counterexample import Trial, Values, disproves
+from autograder.host.kinds.counterexample import Trial, disproves
+from autograder.host.kinds.returned_values import Values
 
 METHODS = ("abs_", "exp_", "neg_", "relu_", "sigmoid_", "tanh_", "zero_")
 MAX_NODES = 8  # too few for one program that is wrong after every variant

@@ -15,7 +15,8 @@ from torch import Tensor
 from autograder.exercises.programs import onnx_pairs
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.counterexample import CounterexampleAnswer, Trial, Values, text_of
+from autograder.host.kinds.counterexample import CounterexampleAnswer, Trial, text_of
+from autograder.host.kinds.returned_values import Values
 from autograder.host.point_shares import share_among
 
 NAMES = ("first", "second")

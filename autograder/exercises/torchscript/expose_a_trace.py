@@ -12,7 +12,8 @@ import torch
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.counterexample import Trial, Values, disproves
+from autograder.host.kinds.counterexample import Trial, disproves
+from autograder.host.kinds.returned_values import Values
 
 PRIMES = (257, 263, 269, 271, 277, 281, 283, 293, 307, 311, 313, 317, 331)
 """Limits of rows; two of them multiplied are more rows than an answer may have, so no number of rows serves for two."""

@@ -7,7 +7,8 @@ import torch
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.counterexample import Trial, Values, disproves
+from autograder.host.kinds.counterexample import Trial, disproves
+from autograder.host.kinds.returned_values import Values
 
 PROGRAMS = """
 import math

@@ -8,8 +8,8 @@ import torch
 
 from autograder.host.artifacts import Artifact
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.kinds.counterexample import read_values
 from autograder.host.kinds.graph import GraphAnswer, read_graph
+from autograder.host.kinds.returned_values import read_values
 from autograder.host.session import Session, another
 from autograder.protocol import GraphData, Json, Result
 from autograder.protocol.requests.answers import Ask, AskEach, PackedValue, RunNamedPass

@@ -10,7 +10,8 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
-from autograder.host.kinds.counterexample import CounterexampleAnswer, Trial, disproves, read_values
+from autograder.host.kinds.counterexample import CounterexampleAnswer, Trial, disproves
+from autograder.host.kinds.returned_values import read_values
 from autograder.host.sandbox import open_sandbox
 from autograder.host.session import AnswerFailedError, result_of
 from autograder.protocol import Message
