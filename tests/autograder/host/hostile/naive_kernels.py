@@ -14,6 +14,7 @@ from tests.autograder.host.hostile.catalogue import text_of
 
 # What an answer defines, by the folder of the attacks on it.
 ENTRY = {
+    "12_block_end_backward": "add_norm_backward",
     "12_block_end_forward": "add_norm",
     "12_layer_norm": "layer_norm",
     "12_long_softmax": "long_softmax",
@@ -108,4 +109,18 @@ def _ended(names, log):
     return once and torch.allclose(y, right, atol=1e-4) and counts[0] <= counts[1]
 
 
-TASKS = {"add_norm": _ended, "blend": _blended, "layer_norm": _differentiated, "long_softmax": _shared_out}
+def _passed_back(names, log):
+    """Holds the gradient by x against that by residual, and counts loads."""
+    of_sum, of_norm, h, weight = torch.randn(6, 24), torch.randn(6, 24), torch.randn(6, 24), torch.randn(24)
+    by_x, by_residual = _run(names, log, "add_norm_backward", of_sum, of_norm, h, weight)
+    once = [log.traffic(f"input {number}").loads for number in range(3)] == [144, 144, 144]
+    return once and torch.equal(by_x, by_residual)
+
+
+TASKS = {
+    "add_norm": _ended,
+    "add_norm_backward": _passed_back,
+    "blend": _blended,
+    "layer_norm": _differentiated,
+    "long_softmax": _shared_out,
+}
