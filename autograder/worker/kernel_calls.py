@@ -1,6 +1,6 @@
 """One call of a launcher on tensors: what it may see of them, its launches, and the log of their accesses."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -169,8 +169,12 @@ class KernelCall(LauncherCall):
     def _launches(self) -> tuple[KernelLaunch, ...]:
         of_programs: list[Counter[int]] = [Counter() for _ in self._log.grids]
         accesses = Counter(access.launch for access in self._log.accesses)
+        used: dict[tuple[int, int, str, bool], set[int]] = defaultdict(set)
         for access in self._log.accesses:
-            of_programs[access.launch][access.program] += access.elements.size
+            use = access.launch, access.program, access.tensor, access.action == "load"
+            used[use].update(access.elements.tolist())
+        for (launch, program, *_), elements in used.items():
+            of_programs[launch][program] += len(elements)  # so loading a vector again and again is no work
         return tuple(
             KernelLaunch(name, grid, sum(counts.values()), max(counts.values(), default=0), accesses[number])
             for number, (name, grid, counts) in enumerate(zip(self._kernels, self._log.grids, of_programs, strict=True))

@@ -81,6 +81,13 @@ def _is_composite(qualified: str, overload: str) -> bool:
         return False
 
 
+def _before_another(found: Any, args: tuple[Any, ...]) -> Outputs:
+    """Return the outputs of a call, after which another one on other numbers was made."""
+    outputs: Outputs = found(*args)
+    found(*(arg.detach().flip(0).requires_grad_() if isinstance(arg, torch.Tensor) else arg for arg in args))
+    return outputs
+
+
 def _fake_forms(found: Any, args: tuple[Any, ...]) -> Outputs:
     """Return shape and strides of each output on fake tensors."""
     return _forms(_on_fake_tensors(found, args))
@@ -171,6 +178,7 @@ def _recorded_nodes(found: Any, args: tuple[Any, ...]) -> Outputs:
 
 
 _ABOUT: Mapping[str, Callable[[Any, tuple[Any, ...]], Outputs]] = {
+    "before another call ": _before_another,
     "forms of ": _fake_forms,
     "dtypes of ": _fake_dtypes,
     "real forms of ": _real_forms,

@@ -117,6 +117,9 @@ EXTRAS = (
     needed(dropout=0.1, device="cuda", pattern="documents"),
     needed(dropout=0.1, device="cuda", scores="soft cap"),
     needed(shares=True),
+    needed(shares=True, scores="alibi", pattern="causal"),
+    needed(shares=True, dropout=0.1, pattern="documents"),
+    needed(dropout=0.1, device="cpu", scores="alibi", pattern="documents"),
 )
 MEMORY = (
     with_room("mask", 0, pattern="documents", **TRAINS),

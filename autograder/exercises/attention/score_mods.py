@@ -73,10 +73,13 @@ class Modification:
 
 
 def documents_of(draw: Draw, sizes: Sizes) -> Tensor:
-    """Return the number of each token's document: (batch, tokens), the documents of a row one after the other."""
+    """Return the number of each token's document: (batch, tokens), the documents of a row one after the other.
+
+    The numbers have no order.
+    """
     length = max(sizes.queries, sizes.keys)
     ends = (draw.keep(sizes.batch, length, probability=0.3)).long()
-    return ends.cumsum(1)
+    return torch.tensor(draw.sample(range(1000), length + 1))[ends.cumsum(1)]
 
 
 MODIFICATIONS = {
@@ -149,11 +152,15 @@ def _require_modified(
     answer: CapturedAnswer, name: str, sizes: Sizes, draw: Draw, scale: float, dtype: torch.dtype
 ) -> None:
     modification = MODIFICATIONS[name]
-    parameter = modification.draws(draw, sizes)
-    parameter = parameter.to(dtype) if parameter.is_floating_point() else parameter
-    score = [] if modification.masks else [draw.normal(*sizes.shape, dtype=dtype, scale=scale)]
-    inputs = [parameter, *score, *sizes.indices(draw)]
-    artifact = answer.capture(inputs, member=name, how="dispatch")
+
+    def drawn() -> list[Tensor]:
+        parameter = modification.draws(draw, sizes)
+        parameter = parameter.to(dtype) if parameter.is_floating_point() else parameter
+        score = [] if modification.masks else [draw.normal(*sizes.shape, dtype=dtype, scale=scale)]
+        return [parameter, *score, *sizes.indices(draw)]
+
+    inputs = drawn()
+    artifact = answer.capture(drawn(), member=name, how="dispatch")  # on other indices, too
     require_inputs(artifact, len(inputs), f"`{name}`: ")
     if other := outside(artifact, ALLOWED):
         raise CheckFailedError(

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.exercises.triton_kernels.block_end_forward import kept, normalised
 from autograder.host.checks.kernel_checks import Demand, apart, holds, inside, resembles, shared_out
-from autograder.host.checks.row_kernel_checks import Formula, Step, either, follows, once, right
+from autograder.host.checks.row_kernel_checks import Formula, Step, either, follows, founded, once, right
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.callable import Case
@@ -89,6 +89,10 @@ def _padded(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps: floa
     return grad_h + (g - g.mean(-1, keepdim=True) - normed * (g * normed).mean(-1, keepdim=True)) * rstd
 
 
+def _only_of_sum(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps: float) -> Tensor:
+    return grad_h
+
+
 def _by_eager(grad_h: Tensor, grad_y: Tensor, h: Tensor, weight: Tensor, eps: float) -> Tensor:
     return gradients(grad_h, grad_y, h, weight, 0.0, 0, eps)[1]
 
@@ -123,7 +127,7 @@ WRONG_SCALING: Sequence[tuple[Scaling, str]] = (
     (lambda g, p, seed: g / (1 - p), "It was scaled, and nothing was dropped."),
 )
 WRONG_ROWS: Sequence[tuple[OfRows, str]] = (
-    (lambda gh, gy, h, w, eps: gh, "Only the gradient of the sum is there; y depends on the sum, too."),
+    (_only_of_sum, "Only the gradient of the sum is there; y depends on the sum, too."),
     (
         lambda gh, gy, h, w, eps: _by_eager(torch.zeros_like(gh), gy, h, w, eps),
         "The gradient of the sum itself is missing: h goes on to the next layer, so grad_h is added.",
@@ -143,23 +147,27 @@ WRONG_ROWS: Sequence[tuple[OfRows, str]] = (
     ),
     (
         lambda gh, gy, h, w, eps: _by_eager(gh, gy, h, w, 0.0),
-        "eps is missing: it is added to the variance, as in forward.",
+        "eps is missing, or it is not that of the call: it is added to the variance, as in forward.",
     ),
     (lambda gh, gy, h, w, eps: _by_eager(gy, gh, h, w, eps), "grad_h and grad_y are swapped."),
 )
-BY_X = follows(0, 1, NAMES, _scaled(dropped), [(_scaled(found), says) for found, says in WRONG_SCALING])
+DROPPED = follows(0, 1, NAMES, _scaled(dropped), [(_scaled(found), says) for found, says in WRONG_SCALING])
+SLIPS = [_of_rows(found) for found, _ in WRONG_ROWS]
+BY_X = founded(1, NAMES, gradients, SLIPS, DROPPED)
 BY_RESIDUAL = right(1, NAMES, gradients, [(_of_rows(found), says) for found, says in WRONG_ROWS])
-NEAR = either(BY_X, BY_RESIDUAL, resembles(gradients, NAMES))
+# what leaves the norm out needs neither grad_y nor h, so its loads are for nothing
+OF_BOTH = founded(1, NAMES, gradients, [_of_rows(found) for found, _ in WRONG_ROWS if found != _only_of_sum], DROPPED)
+NEAR = either(BY_RESIDUAL, resembles(gradients, NAMES), OF_BOTH)
 TRAFFIC = (NEAR, once((0, 1, 2)), apart)
 
 
 def inputs(
     draw: Draw, rows: int, columns: int, *, p: float = 0.0, mean: float = 0.0, seed: int | None = None
 ) -> tuple[Tensor | float | int, ...]:
-    """Return grad_h, grad_y, h, weight, p, seed and eps; an eps this large is seen when it is missing."""
+    """Return grad_h, grad_y, h, weight, p, seed and eps, which is large enough to be seen when it is missing."""
     seed = draw.integer(1, 2**31 - 1) if seed is None else seed
-    rows_of_h = draw.normal(rows, columns) + mean
-    return draw.normal(rows, columns), draw.normal(rows, columns), rows_of_h, draw.normal(columns) + 2, p, seed, 0.02
+    rows_of_h, eps = draw.normal(rows, columns) + mean, draw.integer(20, 60) / 1000
+    return draw.normal(rows, columns), draw.normal(rows, columns), rows_of_h, draw.normal(columns) + 2, p, seed, eps
 
 
 def sized(*sizes: tuple[int, int], p: Sequence[float] = (0.0,)) -> Callable[[Draw], list[Case]]:

@@ -26,6 +26,7 @@ from autograder.host.kinds.misconceptions import Misconception
 
 TENSORS = ("x", "bias", "residual", "weight", "shift")
 OPERATOR, FORMS = "torch.ops.lesson12.add_norm", "forms of torch.ops.lesson12.add_norm"
+BEFORE_ANOTHER = "before another call torch.ops.lesson12.add_norm"
 
 
 def _wrong_sum(found: Callable[..., Tensor]) -> Callable[..., tuple[Tensor, Tensor]]:
@@ -84,9 +85,39 @@ def views(draw: Draw) -> Iterator[Case]:
     yield Case(tuple(args), label="for views with strides")
 
 
-def by_name(check: Run) -> Run:
-    """Return the check with the operator called through the dispatcher."""
-    return lambda answer, draw: check(answer.function(OPERATOR), draw)
+def by_name(check: Run, *, name: str = OPERATOR, told: str = "") -> Run:
+    """Return the check with the operator called through the dispatcher; `told` ends the message of a failure."""
+
+    def run(answer: CallableAnswer, draw: Draw) -> None:
+        try:
+            check(answer.function(name), draw)
+        except CheckFailedError as error:
+            raise CheckFailedError(f"{error} {told}".rstrip()) from None
+
+    return run
+
+
+def expanded(draw: Draw, output: Tensor) -> Tensor:
+    """Return a gradient as a sum over rows passes it on: one row for all."""
+    return draw.normal(output.shape[1]).expand(output.shape)
+
+
+def derived(cases: Callable[[Draw], Iterator[Case]]) -> Run:
+    """Return a check of all gradients: alone, of expanded gradients, and with another call before backward."""
+    alone = gradients_agree(block_end, cases, NAMES, TENSORS, IN_BACKWARD)
+    of_expanded = gradients_agree(block_end, cases, NAMES, TENSORS, grads=expanded)
+    strides = "The gradients of the outputs were expanded, with strides 0, as those of a sum are."
+    kept = (
+        "Between forward and backward the operator was called again: save what backward needs in `ctx`, where each "
+        "call has its own."
+    )
+
+    def run(answer: CallableAnswer, draw: Draw) -> None:
+        by_name(alone)(answer, draw)
+        by_name(of_expanded, told=strides)(answer, draw)
+        by_name(alone, name=BEFORE_ANOTHER, told=kept)(answer, draw)
+
+    return run
 
 
 def formed(cases: Callable[[Draw], Iterator[Case]]) -> Run:

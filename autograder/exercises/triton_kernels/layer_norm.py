@@ -108,8 +108,8 @@ OF_BACKWARD = (
 
 def forward_case(x: torch.Tensor, draw: Draw, label: str) -> Case:
     """Return a call of the forward launcher."""
-    columns = x.shape[1]
-    return Case((x, draw.normal(columns, dtype=x.dtype), draw.normal(columns, dtype=x.dtype), EPS), label=label)
+    columns, eps = x.shape[1], draw.integer(20, 60) / 1000  # large enough to be seen
+    return Case((x, draw.normal(columns, dtype=x.dtype), draw.normal(columns, dtype=x.dtype), eps), label=label)
 
 
 def backward_case(grad: torch.Tensor, x: torch.Tensor, draw: Draw, label: str) -> Case:

@@ -51,16 +51,22 @@ def agrees(
     return run
 
 
+def _random(draw: Draw, output: torch.Tensor) -> torch.Tensor:
+    return draw.normal(*output.shape, dtype=output.dtype)
+
+
 def gradients_agree(
     reference: Reference,
     cases: Cases,
     names: Sequence[str],
     inputs: Sequence[str],
     mistakes: Sequence[Mistake] = (),
+    *,
+    grads: Callable[[Draw, torch.Tensor], torch.Tensor] = _random,
 ) -> Run:
     """Return a check that outputs, and gradients by the first `len(inputs)` arguments, equal the reference's.
 
-    A mistake that gives the same gradients explains the failure.
+    `grads` draws the gradient of an output. A mistake that gives the same gradients explains the failure.
     """
 
     def missing(number: int) -> str:
@@ -69,7 +75,7 @@ def gradients_agree(
     def run(answer: CallableAnswer, draw: Draw) -> None:
         for case in cases(draw):
             outputs = as_tuple(reference(*case.args, **case.kwargs))
-            cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in outputs]
+            cotangents = [grads(draw, o) for o in outputs]
             reply = answer.call(case, cotangents=cotangents, wrt=range(len(inputs)))
             require_outputs(reply, case, reference, names)
             wanted = [f"the gradient by {name}" for name in inputs]

@@ -126,15 +126,18 @@ def apart(run: KernelRun, case: Case) -> None:
 
 
 def shared_out(programs: int) -> Demand:
-    """Demand that the busiest programs of all launches together make at most this part of all loads and stores."""
+    """Demand that the busiest programs of all launches together load and store at most this part of the elements.
+
+    What a program loads again counts once, so none looks busy by it.
+    """
 
     def demand(run: KernelRun, case: Case) -> None:
         busiest, elements = (sum(getattr(launch, of) for launch in run.launches) for of in ("busiest", "elements"))
         if busiest * programs > elements:
             raise CheckFailedError(
-                f"One program makes {busiest:,} of the {elements:,} loads and stores of elements{case.where}; expected "
-                f"at least {programs} programs that share them. A program runs on one part of the GPU: give each "
-                "elements of its own."
+                f"One program loads and stores {busiest:,} of the {elements:,} different elements{case.where}; "
+                f"expected at least {programs} programs that share them. A program runs on one part of the GPU: give "
+                "each elements of its own."
             )
 
     return demand

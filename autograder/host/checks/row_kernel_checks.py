@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from autograder.host import comparison
-from autograder.host.checks.kernel_checks import Demand, inputs_kept
+from autograder.host.checks.kernel_checks import FAR, Demand, inputs_kept
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, promoted
 from autograder.host.kinds.triton import KernelRun
@@ -48,6 +48,26 @@ def follows(
         double = given.double()
         wrong = [(lambda step=step: step(double, *exact), says) for step, says in mistakes]
         _require(run, number, names[number], case, formula(double, *exact), formula(given, *case.args), wrong)
+
+    return demand
+
+
+def founded(source: int, names: Sequence[str], reference: Formula, slips: Sequence[Formula], follow: Demand) -> Demand:
+    """Demand what follows from an output, and that this one is about right or has a known slip.
+
+    So what follows from something else earns nothing.
+    """
+
+    def demand(run: KernelRun, case: Case) -> None:
+        found, exact = run.outputs[source], promoted(case).args
+        truth = reference(*exact)[source]
+        near = float((found.double() - truth).abs().sum()) <= FAR * float(truth.abs().sum())
+        if found.numel() >= FEWEST and not near and not any(same(found, slip(*exact)[source]) for slip in slips):
+            raise CheckFailedError(
+                f"{names[1 - source].capitalize()} counts where it follows from {names[source]}, and {names[source]} "
+                f"has nothing of the reference{case.where}. Mend {names[source]} first."
+            )
+        follow(run, case)
 
     return demand
 

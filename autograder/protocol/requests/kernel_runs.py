@@ -43,13 +43,14 @@ class OperandTraffic:
 
 @dataclass(frozen=True)
 class KernelLaunch:
-    """One launch: the name of the kernel, its grid, and how many elements its programs loaded and stored."""
+    """One launch: the name of the kernel, its grid, and how many different elements each program loaded and stored."""
 
     kernel: str
     grid: tuple[int, int, int]
     elements: int
+    """The sum over all programs."""
     busiest: int
-    """The elements that one program loaded and stored, the one with the most."""
+    """The different elements that one program loaded and stored, the one with the most."""
     accesses: int
     """How often a program loaded or stored a block, or one element; one without a true mask does not count."""
 

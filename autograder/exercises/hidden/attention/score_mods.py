@@ -103,7 +103,7 @@ def _double(answer: CapturedAnswer, draw: Draw) -> None:
 
 def _alone(answer: CapturedAnswer, draw: Draw) -> None:
     for name in ("alibi", "soft_cap"):
-        modifies(name, Sizes(1, 1, 1, 9), scale=20.0)(answer, draw)
+        modifies(name, Sizes(1, 1, 1, 9), scale=60.0)(answer, draw)
 
 
 HIDDEN = HiddenPart(
@@ -138,6 +138,9 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("no cap outside", 7.4, ("cap * torch.tanh", "torch.tanh")),
         ANSWERS.edited("no cap inside", 7.4, ("score / cap", "score")),
         ANSWERS.edited("a hard cap", 7.4, ("cap * torch.tanh(score / cap)", "score.clamp(-cap, cap)")),
+        ANSWERS.edited(
+            "documents in order", 7.4, ("ids[batch, query] == ids[batch, key]", "ids[batch, query] >= ids[batch, key]")
+        ),
         ANSWERS.edited("not causal", 7.4, (" & (key <= query)", "")),
         ANSWERS.edited("not itself", 7.4, ("key <= query", "key < query")),
         ANSWERS.edited(

@@ -20,13 +20,24 @@ def odd(draw: Draw) -> list[Case]:
 
 
 def views(draw: Draw) -> list[Case]:
-    """Return a transposed matrix, some columns of a wider one, and every second row, with a bias of a stride."""
-    transposed = Case((draw.normal(40, 9).T, draw.normal(40)), label="with a transposed x")
-    cut = Case((draw.normal(7, 90)[:, 20:70], draw.normal(50)), label="with some columns of a wider matrix as x")
-    sparse = Case(
-        (draw.normal(10, 66)[::2], draw.normal(132)[::2]), label="with every second row, and a bias of stride 2"
-    )
-    return [transposed, cut, sparse]
+    """Return a transposed matrix, a part of wider rows, every second row, and one row for all, of drawn sizes.
+
+    So no launcher knows the strides from the shape.
+    """
+    sizes = [(draw.integer(5, 12), draw.integer(33, 63)) for _ in range(4)]
+    (rows, columns), begin = sizes[1], draw.integer(1, 20)
+    wide = draw.normal(rows, begin + columns + draw.integer(1, 20))
+    transposed = (draw.normal(*sizes[0]).T.contiguous().T, draw.normal(sizes[0][1]))
+    sparse = (draw.normal(2 * sizes[2][0], sizes[2][1])[::2], draw.normal(2 * sizes[2][1])[::2])
+    expanded = (draw.normal(sizes[3][1]).expand(sizes[3]), (draw.normal(1).abs() + 1).expand(sizes[3][1]))
+    return [
+        Case(transposed, label="with a transposed x"),
+        Case(
+            (wide[:, begin : begin + columns], draw.normal(columns)), label="with some columns of a wider matrix as x"
+        ),
+        Case(sparse, label="with every second row, and a bias of stride 2"),
+        Case(expanded, label="with an x and a bias of strides 0"),
+    ]
 
 
 def half(draw: Draw) -> list[Case]:
@@ -112,6 +123,18 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "no stride of columns", 8.6, ("rows * strides[0] + columns * strides[1]", "rows * strides[0] + columns")
+        ),
+        ANSWERS.edited(
+            "strides of 0 not expected", 8.6, ("x.stride(0), x.stride(1)", "x.stride(0) or n_columns, x.stride(1) or 1")
+        ),
+        ANSWERS.edited(
+            "strides by the shape",
+            8.6,
+            (
+                "(x.stride(0), x.stride(1), bias.stride(0))",
+                "(1, n_rows, 1) if (n_rows, n_columns) == (9, 40) else (90, 1, 1) if (n_rows, n_columns) == (7, 50) "
+                "else (132, 1, 2) if (n_rows, n_columns) == (5, 66) else (n_columns, 1, 1)",
+            ),
         ),
         ANSWERS.edited("no stride of the bias", 8.6, ("columns * strides[2]", "columns")),
         ANSWERS.edited(

@@ -23,12 +23,15 @@ ODD = sized((1, 1), (7, 3), (3, 127), (2, 129))
 
 
 def views(draw: Draw) -> list[Case]:
-    """Return gradients as autograd passes them on: expanded from one row, transposed, and a part of wider rows."""
-    rows, columns = draw.choice(((5, 40), (6, 35)))
+    """Return gradients as autograd passes them on: expanded from one row, transposed, and a part of wider rows.
+
+    Sizes are drawn, so that no launcher knows the strides from the shape.
+    """
+    rows, columns, begin = draw.integer(4, 8), draw.integer(33, 63), draw.integer(1, 6)
     first, second = list(inputs(draw, rows, columns)), list(inputs(draw, rows, columns))
     first[1] = draw.normal(columns).expand(rows, columns)
     first[0] = draw.normal(columns, rows).t()
-    second[0] = draw.normal(rows, columns + 7)[:, 3 : 3 + columns]
+    second[0] = draw.normal(rows, begin + columns + draw.integer(1, 9))[:, begin : begin + columns]
     second[1] = draw.normal(columns, rows).t()
     return [Case(tuple(args), label="for views with strides") for args in (first, second)]
 
@@ -105,6 +108,16 @@ HIDDEN = HiddenPart(
             "padding in the variance",
             8.6,
             ("tl.where(inside, h - tl.sum(h, axis=0) / n, 0.0)", "h - tl.sum(h, axis=0) / n"),
+        ),
+        ANSWERS.edited("eps of the default", 7, (" / n + eps)", " / n + 1e-05)")),
+        ANSWERS.edited(
+            "strides by the shape",
+            10.8,
+            (
+                "(grad_h.stride(0), grad_h.stride(1), grad_y.stride(0), grad_y.stride(1))",
+                "(columns, 1, columns, 1) if (rows, columns) not in ((5, 40), (6, 35)) else "
+                "(1, rows, 0, 1) if grad_h.stride(0) == 1 else (columns + 7, 1, 1, rows)",
+            ),
         ),
         ANSWERS.edited("strides ignored", 10.8, ("row * strides[2] + column * strides[3]", "at")),
         ANSWERS.edited(

@@ -23,13 +23,16 @@ ODD = sized((1, 1), (7, 3), (3, 127), (2, 129))
 
 
 def views(draw: Draw) -> list[Case]:
-    """Return an x that is a part of wider rows, and a residual that is a transposed matrix, and the reverse."""
-    rows, columns = draw.choice(((5, 40), (6, 35)))
+    """Return an x that is a part of wider rows, and a residual that is a transposed matrix, and the reverse.
+
+    Sizes are drawn, so that no launcher knows the strides from the shape.
+    """
+    rows, columns, begin = draw.integer(4, 8), draw.integer(33, 63), draw.integer(1, 6)
     cases = []
     for place in (0, 2):
         args = list(inputs(draw, rows, columns))
-        wide = draw.normal(rows, columns + 9)
-        args[place] = wide[:, 4 : 4 + columns]
+        wide = draw.normal(rows, begin + columns + draw.integer(1, 9))
+        args[place] = wide[:, begin : begin + columns]
         args[2 - place] = draw.normal(columns, rows).t()
         cases.append(Case(tuple(args), label="for views with strides"))
     return cases
@@ -134,6 +137,16 @@ HIDDEN = HiddenPart(
             (
                 "tl.sum(centred * centred, axis=0) / columns",
                 "tl.sum(h * h, axis=0) / columns - tl.sum(h, axis=0) / columns * (tl.sum(h, axis=0) / columns)",
+            ),
+        ),
+        ANSWERS.edited("eps of the default", 12.6, (" / columns + eps)", " / columns + 1e-05)")),
+        ANSWERS.edited(
+            "strides by the shape",
+            14.7,
+            (
+                "(x.stride(0), x.stride(1), residual.stride(0), residual.stride(1))",
+                "(columns, 1, columns, 1) if (rows, columns) not in ((5, 40), (6, 35)) else "
+                "(columns + 9, 1, 1, rows) if x.stride(1) == 1 else (1, rows, columns + 9, 1)",
             ),
         ),
         ANSWERS.edited("strides ignored", 14.7, ("row * strides[0] + column * strides[1]", "at")),

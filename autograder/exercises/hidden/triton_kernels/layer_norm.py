@@ -40,16 +40,25 @@ def odd_backward(draw: Draw) -> list[Case]:
 
 
 def forward_views(draw: Draw) -> list[Case]:
-    """Return a transposed matrix, and some columns of a wider one."""
-    cut = forward_case(draw.normal(5, 120)[:, 30:94], draw, "with some columns of a wider matrix as x")
-    return [forward_case(draw.normal(50, 6).T, draw, "with a transposed x"), cut]
+    """Return a transposed matrix, and some columns of a wider one, of drawn sizes."""
+    (rows, columns), begin = _sizes(draw), draw.integer(1, 30)
+    wide = draw.normal(draw.integer(4, 7), begin + columns + draw.integer(1, 30))
+    cut = forward_case(wide[:, begin : begin + columns], draw, "with some columns of a wider matrix as x")
+    return [forward_case(draw.normal(columns, rows).T, draw, "with a transposed x"), cut]
+
+
+def _sizes(draw: Draw) -> tuple[int, int]:
+    """Return a number of rows and of columns, from which no launcher knows the strides."""
+    return draw.integer(5, 10), draw.integer(36, 63)
 
 
 def backward_views(draw: Draw) -> list[Case]:
     """Return a transposed gradient, and the gradient of a sum, which is one number at every place."""
-    x = draw.normal(9, 40)
-    transposed = backward_case(draw.normal(40, 9).T, x, draw, "with a transposed grad")
-    return [transposed, backward_case(draw.normal(1, 1).expand(9, 40), x, draw, "with an expanded grad, of strides 0")]
+    rows, columns = _sizes(draw)
+    x = draw.normal(rows, columns)
+    transposed = backward_case(draw.normal(columns, rows).T, x, draw, "with a transposed grad")
+    expanded = draw.normal(1, 1).expand(rows, columns)
+    return [transposed, backward_case(expanded, x, draw, "with an expanded grad, of strides 0")]
 
 
 def half(draw: Draw) -> list[Case]:
@@ -137,6 +146,16 @@ HIDDEN = HiddenPart(
         ANSWERS.file("tiles of rows", 18),
         ANSWERS.file("columns for the vectors", 17.38),
         ANSWERS.edited("eight programs", 18, *EIGHT),
+        ANSWERS.edited("eps of the default", 11.8, (" / n + eps)", " / n + 1e-05)")),
+        ANSWERS.edited(
+            "strides by the shape",
+            17.2,
+            (
+                "x.stride(0), x.stride(1), eps",
+                "1 if rows == 6 and n == 50 else 120 if rows == 5 and n == 64 else n, "
+                "6 if rows == 6 and n == 50 else 1, eps",
+            ),
+        ),
         ANSWERS.edited(
             "an inverse root",
             18,
@@ -165,7 +184,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "eps outside of the root",
-            12.6,
+            11.8,
             (
                 "1 / tl.sqrt(tl.sum(away * away, axis=0) / n + eps)",
                 "1 / (tl.sqrt(tl.sum(away * away, axis=0) / n) + eps)",
