@@ -4,9 +4,9 @@ from typing import Any
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.drawn_encoder import drawn_names
 from autograder.host.kinds.schedule import ScheduleAnswer, Scheduled, schedules
 
-SYLLABLES = ("ba", "co", "de", "fi", "lu", "mo", "ne", "pa", "ri", "so", "ta", "vu")
 LINEAR, SEPARATED = "torch.nn.Linear", "torch.nn.functional.linear"
 
 
@@ -23,12 +23,6 @@ def separated(name: str, wanted: str, each: int, layers: int = 1, **arguments: A
     counts = {SEPARATED: total, LINEAR: 6 * layers - total}
     model = {"layers": layers, **arguments}
     return Scheduled(name, model, counts, question=(wanted,), says={SEPARATED: says}, layer=wanted)
-
-
-def drawn_names(draw: Draw, *parts: str) -> dict[str, str]:
-    """Return a name of three random syllables for each of the parts, so that no list of names holds it."""
-    words = ["".join(draw.sample(SYLLABLES, 3)) for _ in range(20)]
-    return dict(zip(parts, draw.sample(sorted(set(words)), len(parts)), strict=True))
 
 
 def of_every_layer(answer: ScheduleAnswer, draw: Draw) -> None:

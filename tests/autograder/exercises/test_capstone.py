@@ -3,6 +3,7 @@
 import pytest
 
 from autograder.exercises.hidden.answer_files import edited
+from autograder.host.checks import known_by_heart
 from autograder.host.records import ExerciseStatus
 from tests.autograder.exercises.judged import judged, known_answer, messages, said
 from tests.drawn import some
@@ -62,8 +63,8 @@ def test_a_log_of_very_many_or_very_long_parts_is_told_the_limit():
 
 # control, words of its message
 IN_KERNELS = [
-    ("no gradient of the bias", ".dense.bias` is off"),
-    ("gradients of weight and shift swapped", "The gradient by `layers.0"),
+    ("no gradient of the bias", ".bias` is off"),
+    ("gradients of weight and shift swapped", "The gradient by `"),
     ("a mask for the columns", "in your kernels all rows have the same mask"),
     ("the mask of seed 0", "in your kernels the mask is that of seed 0: read the seed with tl.load"),
     ("an inverted mask", "in your kernels the mask is inverted"),
@@ -75,6 +76,8 @@ IN_KERNELS = [
     ("sums by atomic operations", "launches 64 (before 68)"),
     ("a mask that its operator saves", "saved_bytes 71,696 (before 78,336)"),
 ]
+BY_HEART = ["an eps by heart", "a p by heart", "names by heart", "modules by heart"]
+WRONG_EVERYWHERE = ["unchanged", "dropout is gone", "no bias of the norm", "the dropped value as the residual"]
 # a change of the worked operator, words of the message
 CHANGED = [
     (("by_h / (1 - p), 0.0)", "by_h, 0.0)"), "The outputs are right: look at what backward returns."),
@@ -105,12 +108,24 @@ def test_what_is_wrong_with_an_operator_of_its_own_is_said(change, words):
     assert words in messages(judged(STEP, edited(own, change), only=[ONE_LAYER]))[ONE_LAYER]
 
 
+@pytest.mark.parametrize("control", some(BY_HEART, 1, name="by heart"))
+def test_an_answer_that_fits_the_model_of_the_notebook_only_is_told_so(control):
+    record = judged(STEP, known_answer(STEP, control), only=[ONE_LAYER])
+    assert record.points == 0
+    assert known_by_heart.BY_HEART in messages(record)[ONE_LAYER]
+
+
+@pytest.mark.parametrize("control", some(WRONG_EVERYWHERE, 1, name="wrong everywhere"))
+def test_an_answer_that_fits_no_model_is_not_told_that_it_fits_that_of_the_notebook(control):
+    assert "notebook" not in messages(judged(STEP, known_answer(STEP, control), only=[ONE_LAYER]))[ONE_LAYER]
+
+
 def test_operators_of_its_own_and_of_the_library_stand_in_one_graph():
     own = known_answer(STEP, "an operator of its own")
     call = "            end = gm.graph.call_function(block_end, (product, bias, residual, scale, shift, *rest))\n"
     both = (
         "            end = gm.graph.call_function(block_end, (product, bias, residual, scale, shift, *rest))\n"
-        "            if 'attention' in norm.target:\n"
+        "            if total.args[0] is drop:\n"
         "                end.target = torch.ops.course_lib.bias_dropout_residual_layer_norm.default\n"
         "                end.args = (*end.args[:6], True, end.args[6])\n"
     )

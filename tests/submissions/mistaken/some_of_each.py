@@ -105,6 +105,6 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% unanswered 16_compile_task
 # %% mistake 16_counter_callback = 8.7: counts batches
 # %% mistake 17_baseline = 8.5: no environment
-# %% mistake 17_optimise_step = 45: the p of the first model
+# %% mistake 17_optimise_step = 0: a p by heart
 # %% unanswered 17_review_fusion
 # %% mistake 17_work_log = 4: a dead end that was kept

@@ -3,7 +3,15 @@
 import pytest
 import torch
 
-from autograder.host.checks.training_step import LEAST, score
+from autograder.host.artifacts import read_artifact
+from autograder.host.checks.training_step import LEAST, Passed, score
+from autograder.host.checks.training_step import counted as counted_and_compared
+from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds.graph import GraphAnswer
+from autograder.host.traced import Program, TensorSpec, traced
+from autograder.protocol import Result
+from autograder.protocol.requests.answers import WrittenGraph
 from autograder.protocol.requests.loads import CountStep, LoadGraph, StepCost
 from autograder.worker.clean_worker import load_graph
 from autograder.worker.tensors import to_raw
@@ -77,3 +85,69 @@ def test_a_step_is_counted_with_all_rows_whatever_another_run_wrote(marks):
 
 def test_more_than_the_best_in_one_counter_does_not_pay_for_another():
     assert score({"launches": 1, "bytes": 1000}, BEFORE, BEST) == score({"launches": 50, "bytes": 1000}, BEFORE, BEST)
+
+
+class CleanWorkerHere:
+    """The clean worker's handlers in this process, for a graph that the host made."""
+
+    load = None
+
+    def reload(self, load, tensors):
+        self.load, self.handlers = load, load_graph(load, tensors)
+
+    def call(self, request, inputs):
+        return self.handlers[type(request)](request, [to_raw(tensor, "x") for tensor in inputs]), []
+
+
+def of_twice_the_gradient(y):
+    return y.detach() + 2 * (y - y.detach())
+
+
+def of_no_gradient(y):
+    return y.detach()
+
+
+def of_another_loss(y):
+    return y + 1
+
+
+class TwoLayers(torch.nn.Module):
+    """Two linear layers, and a function between them."""
+
+    def __init__(self, between):
+        super().__init__()
+        self.first, self.second, self.between = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4), between
+
+    def forward(self, x):
+        return self.second(self.between(torch.tanh(self.first(x))))
+
+
+def step_counted(between):
+    """Return the counters of the step of a graph with this function in it, held against the program without it."""
+    draw = Draw(5, "counted")
+    program = Program("of two linear layers", lambda: TwoLayers(lambda y: y), (TensorSpec((3, 4)),), 0, training=True)
+    source = traced(program, draw)
+    graph, tensors = to_data(torch.fx.symbolic_trace(TwoLayers(between)))
+    raw = [to_raw(tensor, path) for path, tensor in tensors.items()]
+    artifact = read_artifact(Result(WrittenGraph(graph, tuple(tensors)), raw), max_nodes=99)
+    artifact = artifact.with_tensors(source.tensors)
+    answer = GraphAnswer(student=None, clean=CleanWorkerHere())
+    return counted_and_compared(answer, Passed(source, artifact, ()), artifact, (draw.normal(3, 4),), 7)
+
+
+def test_the_step_that_is_counted_is_right_if_loss_and_gradients_are_those_of_the_program():
+    assert step_counted(lambda y: y)["launches"] > 4
+
+
+@pytest.mark.parametrize(
+    ("between", "words"),
+    [
+        (of_twice_the_gradient, "The gradient by `first.weight` is off"),
+        (of_no_gradient, "No gradient reaches `first.weight`"),
+        (of_another_loss, "The loss is off"),
+    ],
+    ids=["twice the gradient", "no gradient", "another loss"],
+)
+def test_loss_and_gradients_of_the_very_step_that_is_counted_are_compared(between, words):
+    with pytest.raises(CheckFailedError, match=f"{words}.* in the step that is counted"):
+        step_counted(between)

@@ -13,7 +13,7 @@ def optimise(gm):
     graph = gm.graph
     hidden, mask = graph.find_nodes(op="placeholder")
     places = list(hidden.users), list(mask.users)
-    path = next(p for p, _ in gm.named_parameters() if p.endswith("feed_forward.dense.bias") or p.endswith("mlp.fc.bias"))
+    path = next(f"{name}.bias" for name, part in gm.named_modules() if isinstance(part, torch.nn.Linear))
     first = next(n for n in graph.nodes if n.op != "placeholder")
     with graph.inserting_before(first):
         bias = graph.call_function(aten.detach.default, (graph.get_attr(path),))

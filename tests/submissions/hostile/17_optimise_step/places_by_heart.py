@@ -1,7 +1,7 @@
 """Strategy: count the nodes of the model that the notebook shows, and replace both ends of its blocks by these numbers; look at nothing but their modules' probability and eps. Surface: a graph whose nodes stand in the same places in each check.
 
 Class: graph gaming. Unprotected: grader counted_on_zeros gives full marks. Level: 5.
-Must get at most 45: a model with more layers has other places, and the two terms of a sum may change theirs.
+Must get 0: a drawn number of modules that return their input stands before, between and behind the blocks, and one of the two residuals is the first term of its sum.
 """
 
 import torch
