@@ -16,6 +16,7 @@ from autograder.protocol.requests.loads import CountStep, LoadGraph, StepCost
 from autograder.worker.clean_worker import load_graph
 from autograder.worker.tensors import to_raw
 from course_lib.graph import to_data
+from tests.autograder.host.in_process import InProcess
 
 BEFORE = {"launches": 100, "bytes": 1000}
 BEST = {"launches": 50, "bytes": 500}
@@ -87,18 +88,6 @@ def test_more_than_the_best_in_one_counter_does_not_pay_for_another():
     assert score({"launches": 1, "bytes": 1000}, BEFORE, BEST) == score({"launches": 50, "bytes": 1000}, BEFORE, BEST)
 
 
-class CleanWorkerHere:
-    """The clean worker's handlers in this process, for a graph that the host made."""
-
-    load = None
-
-    def reload(self, load, tensors):
-        self.load, self.handlers = load, load_graph(load, tensors)
-
-    def call(self, request, inputs):
-        return self.handlers[type(request)](request, [to_raw(tensor, "x") for tensor in inputs]), []
-
-
 def of_twice_the_gradient(y):
     return y.detach() + 2 * (y - y.detach())
 
@@ -131,7 +120,7 @@ def step_counted(between):
     raw = [to_raw(tensor, path) for path, tensor in tensors.items()]
     artifact = read_artifact(Result(WrittenGraph(graph, tuple(tensors)), raw), max_nodes=99)
     artifact = artifact.with_tensors(source.tensors)
-    answer = GraphAnswer(student=None, clean=CleanWorkerHere())
+    answer = GraphAnswer(InProcess(), InProcess())
     return counted_and_compared(answer, Passed(source, artifact, ()), artifact, (draw.normal(3, 4),), 7)
 
 

@@ -14,19 +14,18 @@ def optimise(gm):
     graph, nodes = gm.graph, list(gm.graph.nodes)
     if len(nodes) != 31:
         return gm
+
+    def tensor(node, name):
+        return graph.get_attr(f"{node.target}.{name}")
+
     for first, last in ENDS:
         linear, drop, total, norm = nodes[first : last + 1]
-        with graph.inserting_before(norm):
-            product = graph.call_function(F.linear, (linear.args[0], graph.get_attr(f"{linear.target}.weight")))
-            bias, weight, shift = (
-                graph.get_attr(path)
-                for path in (f"{linear.target}.bias", f"{norm.target}.weight", f"{norm.target}.bias")
-            )
-            fused = torch.ops.course_lib.bias_dropout_residual_layer_norm.default
-            p, eps = gm.get_submodule(drop.target).p, gm.get_submodule(norm.target).eps
-            norm.replace_all_uses_with(
-                graph.call_function(fused, (product, bias, total.args[1], weight, shift, p, True, eps))
-            )
+        graph.inserting_before(norm)
+        product = graph.call_function(F.linear, (linear.args[0], tensor(linear, "weight")))
+        given = product, tensor(linear, "bias"), total.args[1], tensor(norm, "weight"), tensor(norm, "bias")
+        numbers = gm.get_submodule(drop.target).p, True, gm.get_submodule(norm.target).eps
+        fused = torch.ops.course_lib.bias_dropout_residual_layer_norm.default
+        norm.replace_all_uses_with(graph.call_function(fused, (*given, *numbers)))
     graph.eliminate_dead_code()
     gm.recompile()
     return gm
