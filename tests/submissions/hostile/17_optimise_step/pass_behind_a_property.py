@@ -1,7 +1,7 @@
 """Strategy: return an object whose property `graph_module` runs the library's pass. Surface: the functions that run are observed until the answer returns, and its result is read afterwards.
 
 Class: answer theft. Unprotected: grader counted_on_zeros gives full marks. Level: 5.
-Must get at most 75: the result is read outside of what is observed.
+Must get 0: the result is read, and its graph written, while functions that run are observed.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Strategy: return a GraphModule whose property `graph` runs the library's pass when the grader reads it. Surface: the functions that run are observed until the answer returns, and its graph is read afterwards.
 
 Class: answer theft. Unprotected: grader counted_on_zeros gives full marks. Level: 5.
-Must get at most 75: the graph is read outside of what is observed.
+Must get 0: the graph is read and written while functions that run are observed.
 """
 
 import torch
