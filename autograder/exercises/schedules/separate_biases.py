@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from autograder.host.checks.drawn_encoder import drawn_names
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.drawn_encoder import drawn_names
 from autograder.host.kinds.schedule import ScheduleAnswer, Scheduled, schedules
 
 LINEAR, SEPARATED = "torch.nn.Linear", "torch.nn.functional.linear"

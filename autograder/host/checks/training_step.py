@@ -14,13 +14,13 @@ import torch
 
 from autograder.host import shared_inputs
 from autograder.host.artifacts import Artifact, read_artifact
+from autograder.host.checks.drawn_encoder import drawn_encoder
 from autograder.host.checks.known_by_heart import said_by_heart
 from autograder.host.checks.step_mistakes import named_mistake
 from autograder.host.comparison import require_close
 from autograder.host.draw import Draw
 from autograder.host.exercise import AnswerRefusedError, CheckFailedError
 from autograder.host.kinds import schedule_models
-from autograder.host.kinds.drawn_encoder import drawn_encoder
 from autograder.host.kinds.graph import GraphAnswer
 from autograder.host.kinds.graph_values import require_equal, require_gradients
 from autograder.host.point_shares import share_among

@@ -2,9 +2,9 @@
 
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.schedules.fuse_block_ends import OPERATOR, fused
+from autograder.host.checks.drawn_encoder import drawn_names
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
-from autograder.host.kinds.drawn_encoder import drawn_names
 from autograder.host.kinds.schedule import ScheduleAnswer, Scheduled, schedules
 
 PRE_NORM = Scheduled(

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.schedules.separate_biases import separated
+from autograder.host.checks.drawn_encoder import drawn_names
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
-from autograder.host.kinds.drawn_encoder import drawn_names
 from autograder.host.kinds.schedule import ScheduleAnswer, schedules
 
 

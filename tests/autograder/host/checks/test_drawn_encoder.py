@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from autograder.exercises.capstone.optimise_step import LAYER
+from autograder.host.checks.drawn_encoder import drawn_encoder
 from autograder.host.checks.known_by_heart import shown_layer
 from autograder.host.draw import Draw
-from autograder.host.kinds.drawn_encoder import drawn_encoder
 from autograder.host.kinds.schedule_models import Encoder
 from course_lib.graph import cost, saved_for_backward
 
