@@ -252,7 +252,9 @@ def executed(answer):
 def counted_on_zeros(answer):
     """Compares one run of an encoder that trains, and counts the next one on zeros, by what PyTorch dispatches."""
     program = fx.symbolic_trace(Encoder(width=8, heads=2, dropout=0.1, eps=1e-5).train())
-    result, inputs = answer(copy.deepcopy(program)), (torch.randn(2, 5, 8), torch.randn(2, 1, 1, 5))
+    inputs = torch.randn(2, 5, 8), torch.randn(2, 1, 1, 5)
+    course_lib.graph.propagate_shapes(program, inputs)
+    result = answer(copy.deepcopy(program))
     result = getattr(result, "graph_module", result)
     result = fx.GraphModule(result, result.graph)
     outputs, moved = [], []
