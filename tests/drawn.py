@@ -31,3 +31,8 @@ def some(things: Sequence[Thing], count: int, *, name: str) -> list[Thing]:
     drawn = chance(name).sample(range(len(things)), count)
     places = range(len(things)) if os.environ.get("WHOLE") else sorted(drawn)
     return [things[place] for place in places]
+
+
+def half(things: Sequence[Thing], *, name: str) -> list[Thing]:
+    """Return half of `things`, one more if their number is odd, in their order; for each `name` others."""
+    return some(things, (len(things) + 1) // 2, name=name)
