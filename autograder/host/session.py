@@ -233,9 +233,9 @@ def _work(load: Load | None) -> tuple[str, ...]:
         return ()  # Triton is imported anew there, to interpret
     if not isinstance(load, LoadAnswer):
         return ("graphs",)
-    ours = (part.text for part in load.parts if part.name == "setup")
-    concerns_graphs = load.kind not in TENSORS_ONLY or any("course_lib" in text for text in ours)
-    return ("graphs",) if concerns_graphs else ()
+    ours = "".join(part.text for part in load.parts if part.name == "setup")
+    work = ("graphs",) if load.kind not in TENSORS_ONLY or "course_lib" in ours else ()
+    return (*work, "lightning") if "import lightning\n" in ours else work
 
 
 def _raised(error: AnswerRaisedError, absent: Mapping[str, str]) -> AnswerFailedError:

@@ -67,7 +67,7 @@ class Sandbox(ABC):
             return worker
 
     def expect(self, *work: str) -> None:
-        """Preload the modules that workers need for "graphs" or "lowering", so that later workers start faster."""
+        """Preload the modules that workers need for "graphs", "lowering" or "lightning"; later workers start faster."""
         if self.zygotes is not None:
             self.zygotes.want(*work)
 

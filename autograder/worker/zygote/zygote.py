@@ -37,6 +37,7 @@ PRELOADS = {
     ),
     # sympy imports the second when it first simplifies an index
     b"lowering": ("autograder.worker.inductor_ready", "sympy.physics.units"),
+    b"lightning": ("lightning", "tensorboard.backend.event_processing.event_accumulator"),
 }
 """Further modules for some workers that are slow to import; none are of course_lib, since parts of it may be masked."""
 LARGE_PAGE_BYTES = 2 << 20  # of x86-64, and of arm64 with ordinary pages of 4 KiB
