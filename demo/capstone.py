@@ -1,6 +1,6 @@
 """Grade 21 made-up hand-ins of the capstone, with the points that a person gives for the work logs.
 
-Four of them reach all points of the counters, each by a route of its own. One changes nothing, and four compute
+Four of them reach all points of the counters, each by a route of its own. One changes nothing, and five compute
 something else, cheaply: these get nothing for it. The others are partial, damaged or hostile. Answers and marks are
 those of the exercises' controls, so every mark is known. The names are roles.
 """
@@ -37,7 +37,7 @@ ROLES: Mapping[str, Mapping[str, str]] = {
     "dropout_gone": {STEP: "dropout is gone"},
     "dropout_off": {STEP: "dropout is off"},
     "norm_without_bias": {STEP: "no bias of the norm"},
-    "one_eps_for_all": {STEP: "an eps by heart"},
+    "kernel_without_other": {STEP: "no other= where it matters"},
     "one_p_for_all": {STEP: "a p by heart", REVIEW: "three times a keyword"},
     "record_only": {RECORD: REFERENCE},
     "record_of_nowhere": {RECORD: "no environment"},
