@@ -33,10 +33,11 @@ def schedule_answer(entry: Callable[..., Any]) -> Handlers:
                 found = entry(schedule, *request.question)
             if request.operator:
                 _fuse(schedule, found, request.operator)
-        part = schedule.build().train(request.training).get_submodule(request.part)
-        if request.part and not isinstance(part, torch.fx.GraphModule):
-            raise NotScheduledError(f"{request.part} is a {type(part).__name__}: it was not traced.")
-        return written(_graph_of(part, request.part))
+        with refused_rewrites(passes_only=True):  # code of parts that the answer put in runs when they are traced
+            part = schedule.build().train(request.training).get_submodule(request.part)
+            if request.part and not isinstance(part, torch.fx.GraphModule):
+                raise NotScheduledError(f"{request.part} is a {type(part).__name__}: it was not traced.")
+            return written(_graph_of(part, request.part))
 
     return {Schedule: build}
 

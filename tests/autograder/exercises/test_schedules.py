@@ -99,3 +99,35 @@ def test_drawn_weights_let_rounding_grow_little_in_a_deep_model(layers: int) -> 
             truth, eager = source.reference(*(i.double() for i in inputs)), source.reference(*inputs)
         found = deviation(eager, truth, eager)
         assert found.error < ROUNDINGS[torch.float32] / 2 * found.rounding, f"seed {seed}: {found}"
+
+
+LATE = """
+class Late(nn.Module):
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+
+    def forward(self, hidden, mask):
+        from torch.fx.passes.dialect.common.cse_pass import CSEPass
+
+        CSEPass()(torch.fx.symbolic_trace(nn.ReLU()))
+        return self.part(hidden, mask)
+
+
+scheduled = schedule_encoder
+
+
+def schedule_encoder(schedule, config):
+    scheduled(schedule, config)
+    for path, layer in list(schedule.mod.named_modules()):
+        if type(layer).__name__ == "TransformerLayer" or path.endswith("layers.0"):
+            schedule[path].replace(Late(layer))
+    return schedule
+"""
+
+
+def test_no_pass_runs_in_a_part_that_the_answer_put_in():
+    """Its code runs when the model is traced for the grader, after the answer has returned."""
+    record = judged("06_schedule_encoder", reference("06_schedule_encoder") + LATE)
+    assert record.points == 0
+    assert "makes such a rewrite by itself" in record.checks[0].message
