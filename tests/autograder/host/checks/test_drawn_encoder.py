@@ -1,7 +1,6 @@
 """Drawn encoders share no name and no number with the one that students see, and all have the same counters."""
 
 import itertools
-import random
 
 import pytest
 import torch
@@ -13,8 +12,9 @@ from autograder.host.checks.known_by_heart import shown_layer
 from autograder.host.draw import Draw
 from autograder.host.kinds.schedule_models import Encoder
 from course_lib.graph import cost, saved_for_backward
+from tests.drawn import chance
 
-SEEDS = random.Random().sample(range(10**9), 40)
+SEEDS = chance("drawn encoders").sample(range(10**9), 40)
 PYTORCHS = {"weight", "bias"}
 
 
