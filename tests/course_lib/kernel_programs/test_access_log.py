@@ -29,7 +29,7 @@ def test_a_triton_that_compiles_is_refused_with_what_to_do(monkeypatch: pytest.M
     language = pytest.importorskip("triton.language")
     if (
         type(language.sum).__name__ == "InterpretedFunction"
-    ):  # another test of this process has imported it to interpret
+    ):  # another test here has imported it so
         monkeypatch.setattr(language, "sum", language.sum.fn)
     with pytest.raises(KernelError, match="use_interpreter"):
         interpreter_of_triton()
