@@ -27,9 +27,7 @@ def test_the_log_holds_in_the_interpreter() -> None:
 def test_a_triton_that_compiles_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     language = pytest.importorskip("triton.language")
-    if (
-        type(language.sum).__name__ == "InterpretedFunction"
-    ):  # another test here has imported it so
+    if type(language.sum).__name__ == "InterpretedFunction":  # another test here has imported it so
         monkeypatch.setattr(language, "sum", language.sum.fn)
     with pytest.raises(KernelError, match="use_interpreter"):
         interpreter_of_triton()
