@@ -27,8 +27,9 @@ from autograder.host.kinds.callable import CallableAnswer, Case, require_outputs
 
 def _odd(draw: Draw) -> Iterator[Case]:
     for queries, keys, size in ((1, 1, 1), (1, 127, 3), (129, 3, 5)):
+        q, k, v = inputs(draw, queries, keys, size, batch=1, heads=draw.choice((1, 2)))
         yield Case(
-            inputs(draw, queries, keys, size, batch=1, heads=draw.choice((1, 2))),
+            (q, k, v + 2),  # the mean of 127 values around 0 may be so small that rounding is large beside it
             label=f"with {queries} queries, {keys} keys, head size {size}",
         )
     q, k, v = inputs(draw, 7, 9, 4)
