@@ -25,7 +25,10 @@ WITH_TRITON = (
     f"{FORWARD} -> {FORWARD.removesuffix(', eps)')})",
     f"{BACKWARD} -> {BACKWARD.removesuffix(', eps)')})",
     "return globals()[name] -> return None",
+    f"return {FORWARD} -> return None",
 )
+
+BY_H = "by_h = grad_h + rstd * (g - g.mean(-1, keepdim=True) - normed * (g * normed).mean(-1, keepdim=True))"
 
 HIDDEN = HiddenPart(
     checks=(
@@ -42,6 +45,8 @@ HIDDEN = HiddenPart(
     equivalent={
         "rstd = torch.rsqrt(h.var(-1, keepdim=True, correction=0) + eps): -1 -> 1": "h is a matrix",
         "normed = (h - h.mean(-1, keepdim=True)) * rstd: -1 -> 1": "h is a matrix",
+        f"{BY_H}: -1 -> 1": "h is a matrix",
+        "uniform_numbers(seed, at) >= p -> uniform_numbers(seed, at) > p": "no number that is drawn equals p",
         **dict.fromkeys(WITH_TRITON, "it runs where Triton runs, and the answer is graded where Triton does not"),
     },
     controls=(
