@@ -4,18 +4,7 @@ Class: work hidden. Unprotected: grader interpreted gives full marks. Level: 5.
 Must get at most 13.8: what a program loads again counts once, so nobody looks busy by it.
 """
 
-import torch
-import triton
-import triton.language as tl
-
-
-def add_norm(x, bias, residual, weight, shift, p=0.0, seed=0, eps=1e-5):
-    rows, n = x.shape
-    h, y = torch.empty((rows, n), dtype=x.dtype), torch.empty((rows, n), dtype=x.dtype)
-    strides = (x.stride(0), x.stride(1), residual.stride(0), residual.stride(1))
-    block = triton.next_power_of_2(n)
-    kernel[(2,)](x, bias, residual, weight, shift, h, y, rows, n, strides, p, seed, eps, BLOCK=block)
-    return h, y
+# The file tests/submissions/hostile/12_block_end_forward/idle_program.py of this repository stands here.
 
 
 @triton.jit

@@ -4,46 +4,27 @@ Class: replay. Unprotected: grader differentiated gives full marks. Level: 5.
 Must get at most 5.1: another call is made between forward and backward.
 """
 
+from types import SimpleNamespace
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from course_lib.kernel_programs.interpreter import triton_runs_on
 from course_lib.kernels.dropout import uniform_numbers
 
-
-def add_norm_operator(
-    x: Tensor, bias: Tensor, residual: Tensor, weight: Tensor, shift: Tensor, p: float, seed: int, eps: float
-) -> tuple[Tensor, Tensor]:
-    h = residual + (x + bias) * factors(x, p, seed)
-    return h, F.layer_norm(h, h.shape[-1:], weight, shift, eps)
+# The reference solution stands here.
 
 
-def factors(like, p, seed):
-    at = torch.arange(like.numel(), device=like.device).view(like.shape)
-    return (uniform_numbers(seed, at) >= p).to(like.dtype) / (1 - p)
+LAST = SimpleNamespace()
 
 
-def forms(x, bias, residual, weight, shift, p, seed, eps):
-    return x.new_empty(x.shape), x.new_empty(x.shape)
+def save_in_last(ctx, inputs, output):
+    LAST.saved_tensors, LAST.rest = (output[0].detach(), inputs[3].detach()), inputs[5:]
 
 
-LAST = []
+def backward_of_last(ctx, grad_h, grad_y):
+    return backward(LAST, grad_h, grad_y)
 
 
-def save(ctx, inputs, output):
-    LAST[:] = [output[0].detach(), inputs[3].detach(), inputs[5:]]
-
-
-def backward(ctx, grad_h, grad_y):
-    h, weight, (p, seed, eps) = LAST
-    rstd = torch.rsqrt(h.var(-1, keepdim=True, correction=0) + eps)
-    normed = (h - h.mean(-1, keepdim=True)) * rstd
-    g = grad_y * weight
-    by_h = grad_h + rstd * (g - g.mean(-1, keepdim=True) - normed * (g * normed).mean(-1, keepdim=True))
-    grad_x = by_h * factors(h, p, seed)
-    return grad_x, grad_x.sum(0), by_h, (grad_y * normed).sum(0), grad_y.sum(0), None, None, None
-
-
-operator = torch.library.custom_op("lesson12::add_norm", add_norm_operator, mutates_args=())
-operator.register_fake(forms)
-operator.register_autograd(backward, setup_context=save)
+operator.register_autograd(backward_of_last, setup_context=save_in_last)

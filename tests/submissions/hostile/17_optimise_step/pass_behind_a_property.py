@@ -7,22 +7,26 @@ Must get 0: the result is read, and its graph written, while functions that run 
 import torch
 
 
+def run(gm):
+    from course_lib.fusion.passes.bias_dropout_residual_layer_norm import BiasDropoutResidualLayerNorm
+
+    gm = BiasDropoutResidualLayerNorm().call(gm).graph_module
+    for node in list(gm.graph.find_nodes(op="call_module")):
+        module = gm.get_submodule(node.target)
+        if type(module).__name__ == "BiasDropoutResidualLayerNorm":
+            node.op, node.target = "call_function", torch.ops.course_lib.bias_dropout_residual_layer_norm.default
+            node.args = (*node.args, module.p, True, module.eps)
+    gm.recompile()
+    return gm
+
+
 class Late:
     def __init__(self, gm):
         self.gm = gm
 
     @property
     def graph_module(self):
-        from course_lib.fusion.passes.bias_dropout_residual_layer_norm import BiasDropoutResidualLayerNorm
-
-        gm = BiasDropoutResidualLayerNorm().call(self.gm).graph_module
-        for node in list(gm.graph.find_nodes(op="call_module")):
-            module = gm.get_submodule(node.target)
-            if type(module).__name__ == "BiasDropoutResidualLayerNorm":
-                node.op, node.target = "call_function", torch.ops.course_lib.bias_dropout_residual_layer_norm.default
-                node.args = (*node.args, module.p, True, module.eps)
-        gm.recompile()
-        return gm
+        return run(self.gm)
 
 
 def optimise(gm):
