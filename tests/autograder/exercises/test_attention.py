@@ -25,8 +25,6 @@ NAMED = [
     ("13_tiled_attention", "the gradients by the scores were taken", ("shares.mT @ grad", "by_scores.mT @ grad")),
     ("13_score_mods", "its own", ("slopes[head] * ", "")),
 ]
-
-
 TRIED = half(NAMED, name="mistakes in attention")  # the others in other runs
 
 

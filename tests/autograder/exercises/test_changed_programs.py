@@ -32,8 +32,6 @@ CHANGING = [
     (ATTENTION, ("self.p if self.training else 0.0", "self.p"), "probability, mode and eps are to be carried over"),
     (ATTENTION, ("attn_mask=mask, ", ""), "does not read the input"),
 ]
-
-
 TRIED = half(CHANGING, name="mistakes in changed_programs")  # the others in other runs
 
 

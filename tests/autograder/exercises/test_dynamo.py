@@ -40,8 +40,6 @@ NAMED = [
         ("        graphs.append(", "        graphs[:] = []\n        graphs.append("),
     ),
 ]
-
-
 TRIED = half(NAMED, name="mistakes in dynamo")  # the others in other runs
 
 

@@ -40,8 +40,6 @@ NAMED = [
     ("09_read_generated_code", "starts with", (REDUCTIONS, STARTS)),
     ("09_read_generated_code", "chooses between", (MASKED, f'{READS} if "?" in block else []')),
 ]
-
-
 TRIED = half(NAMED, name="mistakes in inductor")  # the others in other runs
 
 

@@ -64,8 +64,6 @@ NAMED = [
         True,
     ),
 ]
-
-
 TRIED = half(NAMED, name="mistakes in lightning_training")  # the others in other runs
 
 

@@ -44,8 +44,6 @@ WRONG = [
     ("of backward", reference(ID, ("    return [", '    return ["tangents_1"] + [')), "is no row of forward"),
     ("rows", reference(ID, ("return [name for", "return [ahead[name] for")), "a list of names"),
 ]
-
-
 TRIED = half(WRONG, name="mistakes in partition")  # the others in other runs
 
 

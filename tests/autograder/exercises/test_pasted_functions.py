@@ -27,7 +27,7 @@ from tests.drawn import some
 
 SEED = 5
 ASKED = [each for each in all_exercises() if find(each).kind in (Kind.VALUE, Kind.ANALYSIS)]
-LONG = ("09_config_experiment", "10_partition_without_cycles")
+LONG = ("09_config_experiment", "10_partition_without_cycles")  # whole runs only: the second takes two minutes
 SHORT = [each for each in ASKED if each not in LONG]
 
 

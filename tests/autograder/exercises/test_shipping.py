@@ -37,8 +37,6 @@ NAMED = [
     ("14_repair_exports", "counted from 0", ("< count", "<= count")),
     ("14_repair_exports", "return what torch.export.export gives", ("export(module, given)", "module")),
 ]
-
-
 TRIED = half(NAMED, name="mistakes in shipping")  # the others in other runs
 
 

@@ -61,8 +61,6 @@ MISTAKES = [
     ),
 ]
 CASES = [(exercise, *mistake) for exercise, mistakes in MISTAKES for mistake in mistakes]
-
-
 TRIED = half(CASES, name="mistakes in torchscript_messages")  # the others in other runs
 
 

@@ -103,8 +103,6 @@ CASES = [
     (BREAK, "both", "does not run", "one", ("(2, heads,", "(2, heads + 1,"), ("1, heads, d", "1, heads + 1, d")),
     (BREAK, "both", "hides nothing", None, ("mask[..., -1] = False", "pass")),
 ]
-
-
 TRIED = half(CASES, name="mistakes in transformer")  # the others in other runs
 
 

@@ -5,11 +5,12 @@ import time
 import pytest
 import torch
 
+from autograder.exercises import find
 from autograder.host.kinds.callable import CallableAnswer, Case
 from autograder.host.kinds.value import ValueAnswer
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import SandboxError, open_sandbox
-from autograder.host.session import AnswerFailedError, Session
+from autograder.host.session import AnswerFailedError, Session, _work
 from autograder.protocol.requests.answers import Ask
 from autograder.protocol.requests.loads import LoadAnswer, LoadGraph, LoadLowering, Part
 
@@ -23,6 +24,17 @@ def test_values_cross_as_plain_data():
     made = session("def f(q):\n    return {'twice': [q * 2, None, True, 0.5, 'x'], 'tuple': (1,)}\n")
     assert ValueAnswer(made).ask(4) == {"twice": [8, None, True, 0.5, "x"], "tuple": [1]}
     made.close()
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "is_imported"), [("16_compile_task", True), ("15_launch_bound", False)], ids=["16", "15"]
+)
+def test_lightning_is_imported_once_for_all_workers_where_the_set_up_imports_it(exercise_id, is_imported):
+    parts = (
+        Part("setup", find(exercise_id).setup),
+        Part("answer f", "import lightning\n"),
+    )  # what an answer says is not read
+    assert ("lightning" in _work(LoadAnswer("value", "f", parts))) is is_imported
 
 
 def test_tensors_cross_with_strides_gradients_and_mutations():

@@ -46,7 +46,7 @@ HIDDEN = HiddenPart(
         "rstd = torch.rsqrt(h.var(-1, keepdim=True, correction=0) + eps): -1 -> 1": "h is a matrix",
         "normed = (h - h.mean(-1, keepdim=True)) * rstd: -1 -> 1": "h is a matrix",
         f"{BY_H}: -1 -> 1": "h is a matrix",
-        "uniform_numbers(seed, at) >= p -> uniform_numbers(seed, at) > p": "no number that is drawn equals p",
+        "uniform_numbers(seed, at) >= p -> uniform_numbers(seed, at) > p": "numbers of 31 bits hardly equal p",
         **dict.fromkeys(WITH_TRITON, "it runs where Triton runs, and the answer is graded where Triton does not"),
     },
     controls=(

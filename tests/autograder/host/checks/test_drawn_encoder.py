@@ -1,6 +1,8 @@
 """Drawn encoders share no name and no number with the one that students see, and all have the same counters."""
 
 import itertools
+import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,9 +13,11 @@ from autograder.host.checks.drawn_encoder import drawn_encoder
 from autograder.host.checks.known_by_heart import shown_layer
 from autograder.host.draw import Draw
 from autograder.host.kinds.schedule_models import Encoder
+from course_lib import models
 from course_lib.graph import cost, saved_for_backward
 from tests.drawn import chance
 
+NOTEBOOK = Path(__file__).parents[4] / "notebooks" / "17_capstone" / "17_capstone.ipynb"
 SEEDS = chance("drawn encoders").sample(range(10**9), 40)
 PYTORCHS = {"weight", "bias"}
 
@@ -40,6 +44,12 @@ def test_no_name_and_no_number_is_known(known):
         assert not names & words_of(found), seed
         assert not eps & numbers_of(found)[0], seed
         assert not p & numbers_of(found)[1], seed
+
+
+def test_the_shown_layer_is_the_one_of_the_notebook():
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    (line,) = [line for cell in cells for line in cell["source"] if line.startswith("layer = TransformerLayer(")]
+    assert str(eval(line.removeprefix("layer = "), vars(models))) == str(shown_layer())
 
 
 def test_every_part_has_another_name_in_another_draw():

@@ -326,7 +326,7 @@ def test_honest_jobs_are_unharmed_by_hostile_ones_of_the_same_zygote(forking: Fr
 
 IMPORTED = """
 import sys
-print(*(m in sys.modules for m in ("torch._dynamo", "torch._inductor.compile_fx")))
+print(*(m in sys.modules for m in ("torch._dynamo", "torch._inductor.compile_fx", "lightning")))
 print([m for m in sys.modules if m.startswith("course_lib")])
 """
 
@@ -341,10 +341,13 @@ def test_workers_for_graphs_find_the_compiler_imported_and_nothing_of_the_librar
         second = sandbox._fork(zygotes, IMPORTED, WITH_TORCH).end(grace_s=20)
         zygotes.want("graphs", "lowering")
         third = sandbox._fork(zygotes, IMPORTED, WITH_TORCH).end(grace_s=20)
+        zygotes.want("lightning")
+        fourth = sandbox._fork(zygotes, IMPORTED, WITH_TORCH).end(grace_s=20)
     finally:
         zygotes.close()
 
-    assert [e.output for e in (first, second, third)] == ["False False\n[]\n", "True False\n[]\n", "True True\n[]\n"]
+    imported = ["False False False", "True False False", "True True False", "True True True"]
+    assert [e.output for e in (first, second, third, fourth)] == [f"{each}\n[]\n" for each in imported]
 
 
 def test_a_worker_runs_its_exit_functions_but_not_those_of_torch() -> None:
