@@ -12,7 +12,7 @@ from autograder.exercises.capstone.optimise_step import LAYER
 from autograder.host.checks.drawn_encoder import drawn_encoder
 from autograder.host.checks.known_by_heart import shown_layer
 from autograder.host.draw import Draw
-from autograder.host.kinds.schedule_models import Encoder
+from autograder.host.kinds.schedule_models import ACTIVATIONS, Encoder
 from course_lib import models
 from course_lib.graph import cost, saved_for_backward
 from tests.drawn import chance
@@ -44,6 +44,12 @@ def test_no_name_and_no_number_is_known(known):
         assert not names & words_of(found), seed
         assert not eps & numbers_of(found)[0], seed
         assert not p & numbers_of(found)[1], seed
+
+
+@pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
+def test_the_part_of_an_activation_has_another_name(activation):
+    arguments = {**drawn_encoder(Draw(SEEDS[0], "drawn")), **LAYER.arguments, "activation": activation}
+    assert not words_of(Encoder(activation=activation)) & words_of(Encoder(**arguments))
 
 
 def test_the_shown_layer_is_the_one_of_the_notebook():
