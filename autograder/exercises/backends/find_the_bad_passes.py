@@ -56,12 +56,13 @@ Drawn = Callable[[Draw], Pipeline]
 def pipeline(size: int, *together: int, places: Sequence[int] = ()) -> Drawn:
     """Return a function that draws a pipeline of `size` passes, and for each of `together` a set of so many wrong ones.
 
-    `places` are the places of the wrong passes, where they are not drawn.
+    `places` are the places of the wrong passes, where they are not drawn. No two of those drawn are neighbours, since
+    there a search that forgets what it found is right by chance.
     """
 
     def drawn(draw: Draw) -> Pipeline:
         passes = tuple(draw.sample([f"{verb}_{noun}" for verb in VERBS for noun in NOUNS], size))
-        left = [passes[place] for place in places] or draw.sample(passes, sum(together))
+        left = [passes[place] for place in places or _apart(draw, size, sum(together))]
         wrong = []
         for count in together:
             wrong.append(frozenset(left[:count]))
@@ -69,6 +70,12 @@ def pipeline(size: int, *together: int, places: Sequence[int] = ()) -> Drawn:
         return Pipeline(passes, tuple(wrong))
 
     return drawn
+
+
+def _apart(draw: Draw, size: int, count: int) -> list[int]:
+    """Return so many places of `size`, in a drawn order, of which no two are neighbours."""
+    among_fewer = sorted(draw.sample(range(size - max(count - 1, 0)), count))
+    return draw.sample([place + between for between, place in enumerate(among_fewer)], count)
 
 
 @dataclass

@@ -1,11 +1,13 @@
 """What people likely think of backends and partitions is named; what would partition for them is out of reach."""
 
 import importlib
+import itertools
 
 import pytest
 import torch
 
 from autograder.exercises import find
+from autograder.exercises.backends.find_the_bad_passes import pipeline
 from autograder.exercises.backends.lower_regions import FULL, accesses, spilled_inputs
 from autograder.exercises.backends.partition_without_cycles import digest, stored_bytes
 from autograder.exercises.hidden.backends.lower_regions import fewest_accesses
@@ -200,6 +202,18 @@ def _cyclic(rows, parts):
 
 
 BAD = "10_find_the_bad_passes"
+
+
+@pytest.mark.parametrize("together", [(2,), (3,), (1, 2)], ids=str)
+def test_no_two_of_the_bad_passes_that_are_drawn_are_neighbours(together):
+    seeds = chance("neighbours").sample(range(10**9), 50)
+    for seed in seeds:
+        drawn = pipeline(12, *together)(Draw(seed, "neighbours"))
+        places = sorted(drawn.passes.index(name) for names in drawn.wrong for name in names)
+        assert len(places) == sum(together)
+        assert all(behind - before > 1 for before, behind in itertools.pairwise(places)), (seed, places)
+
+
 STEPS = [
     ("Return {'verify': names}", "return 3"),
     ("a list of names", "return {'bad': question['passes'][0]}"),
