@@ -33,6 +33,6 @@ def some(things: Sequence[Thing], count: int, *, name: str) -> list[Thing]:
     return [things[place] for place in places]
 
 
-def half(things: Sequence[Thing], *, name: str) -> list[Thing]:
-    """Return half of `things`, one more if their number is odd, in their order; for each `name` others."""
-    return some(things, (len(things) + 1) // 2, name=name)
+def third(things: Sequence[Thing], *, name: str) -> list[Thing]:
+    """Return a third of `things`, rounded up, in their order; for each `name` others."""
+    return some(things, -(-len(things) // 3), name=name)

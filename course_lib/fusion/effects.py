@@ -154,10 +154,12 @@ def describe_attribute(node: fx.Node) -> None:
 
 def _look(node: fx.Node) -> Effects:
     """Return the effects of one run on the operands of `node`, or on made-up operands where these are not known."""
-    stand_ins = stand_ins_of(node.graph)
-    for operand in node.all_input_nodes:
-        if operand.op == "get_attr":
-            describe_attribute(operand)
+    # looked for only where they can help, since that takes a walk through a graph without any
+    stand_ins = stand_ins_of(node.graph) if _can_be_known(node) else None
+    if stand_ins is not None:
+        for operand in node.all_input_nodes:
+            if operand.op == "get_attr":
+                describe_attribute(operand)
     if stand_ins is None or not _are_known(node):
         module = module_of(node) if node.op == "call_module" else None
         return _of_written(node, module) if isinstance(module, CheckedFusion) else supposed_effects(node)
@@ -213,6 +215,10 @@ def _overload(target: object) -> torch._ops.OpOverload | None:
     if isinstance(target, torch._ops.OpOverloadPacket) and len(target.overloads()) == 1:
         target = target.default
     return target if isinstance(target, torch._ops.OpOverload) else None
+
+
+def _can_be_known(node: fx.Node) -> bool:
+    return all("val" in operand.meta or operand.op == "get_attr" for operand in node.all_input_nodes)
 
 
 def _are_known(node: fx.Node) -> bool:

@@ -48,11 +48,16 @@ def student(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def server(student):
+    with student_lab(student) as address:
+        yield address
+
+
 @pytest.mark.slow
 @needs_chromium
-def test_a_released_notebook_runs_in_jupyterlab_and_its_exercises_are_answered_and_checked(student, tmp_path):
-    with student_lab(student) as server:
-        found = asyncio.run(look_at(NAME, server, tmp_path, answers=references(NAME)))
+def test_a_released_notebook_runs_in_jupyterlab_and_its_exercises_are_answered_and_checked(server, tmp_path):
+    found = asyncio.run(look_at(NAME, server, tmp_path, answers=references(NAME)))
 
     assert found == []
     pictures = {path.name for path in tmp_path.iterdir()}
@@ -61,9 +66,8 @@ def test_a_released_notebook_runs_in_jupyterlab_and_its_exercises_are_answered_a
 
 @pytest.mark.slow
 @needs_chromium
-def test_what_would_annoy_a_reader_is_found(student, tmp_path):
-    with student_lab(student) as server:
-        found = asyncio.run(look_at("ugly", server, tmp_path, answers={}))
+def test_what_would_annoy_a_reader_is_found(server, tmp_path):
+    found = asyncio.run(look_at("ugly", server, tmp_path, answers={}))
 
     assert {(one.cell, one.what) for one in found} == FOUND
 

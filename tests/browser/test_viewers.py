@@ -43,6 +43,12 @@ def student(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def server(student):
+    with student_lab(student) as address:
+        yield address
+
+
 async def follow_the_link(server, viewer, profile):
     """Run a viewer's notebook, open its link, wait until the program is shown; return link and addresses asked for."""
     async with browser.browser(profile) as tab:
@@ -60,9 +66,8 @@ async def follow_the_link(server, viewer, profile):
 @pytest.mark.slow
 @needs_chromium
 @pytest.mark.parametrize("viewer", OPENED)
-def test_a_program_is_shown_behind_jupyterlabs_port(student, viewer, tmp_path):
-    with student_lab(student) as server:
-        link, asked = asyncio.run(follow_the_link(server, viewer, tmp_path))
+def test_a_program_is_shown_behind_jupyterlabs_port(server, viewer, tmp_path):
+    link, asked = asyncio.run(follow_the_link(server, viewer, tmp_path))
 
     assert link.startswith(f"{server}/proxy/")
     root = link.partition("?")[0]

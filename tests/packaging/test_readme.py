@@ -1,4 +1,4 @@
-"""What the README tells a newcomer to type is there; `test_new_exercise.py` types its command for a new exercise."""
+"""What the README tells a newcomer to type is there; `test_what_the_texts_add.py` types how to add an exercise."""
 
 import re
 

@@ -33,6 +33,8 @@ Require = Callable[[ValueAnswer, Region, Draw], None]
 MOST_ROWS, LONGEST_ROW, MOST_CHARACTERS, LARGEST = 400, 6, 40, 2**53
 CLOSE = 1e-9  # relative, in float64: other orders of a sum pass
 FULL, NOTHING = 1.08, 1.5  # accesses over the fewest known: all points up to here, none from here on
+TIES = 2
+"""Accesses above the fewest known that cost nothing either: where next uses tie, a right choice may lose so many."""
 THROUGH_MEMORY = 2.0  # accesses over the fewest known, from which on values do not stay in registers
 CHOOSE = (
     "A value that is read again soon stays in its register; one whose next use is the furthest away leaves it. A value "
@@ -168,7 +170,8 @@ def require_few_accesses(answer: ValueAnswer, region: Region, draw: Draw) -> Non
     """Require right values with few accesses; between the two limits a part of the points is earned."""
     rows, program = require_values(answer, region, draw)
     found, best = accesses(program), fewest_accesses(region)
-    share = max(0.0, min(1.0, (NOTHING - found / best) / (NOTHING - FULL)))
+    enough = max(FULL * best, best + TIES)
+    share = max(0.0, min(1.0, (NOTHING * best - found) / (NOTHING * best - enough)))
     if share < 1:
         spilled = spilled_inputs(region, rows)
         why = _spilled(spilled) if spilled else CHOOSE

@@ -30,8 +30,12 @@ class Counted:
         epochs: int = 1,
         logs: bool = True,
     ) -> None:
-        self.every = draw.integer(2, 4)
-        steps = self.every * (3 if epochs == 1 else 1) + draw.integer(1, self.every - 1)
+        if epochs == 1:
+            self.every = draw.integer(2, 4)
+            steps = 3 * self.every + draw.integer(1, self.every - 1)
+        else:  # in two epochs, no step is due when the first ends, and one is when the training ends
+            self.every = 2 * draw.integer(1, 2)
+            steps = self.every + self.every // 2
         run = {"seed": draw.integer(0, LARGEST_SEED), "steps": steps, "accumulate": accumulate, "epochs": epochs}
         report = entries(
             answer.employ(lightning_runs, "count_while_fitting", every=self.every, on=on, logs=logs, **run)

@@ -9,7 +9,7 @@ from autograder.exercises.hidden.attention.predict_backend import _by_rules, bac
 from autograder.exercises.hidden.attention.score_mods import block_counts
 from autograder.host.draw import Draw
 from tests.autograder.exercises.judged import judged, said
-from tests.drawn import half
+from tests.drawn import third
 
 # exercise, words of a message, change of the reference
 NAMED = [
@@ -25,7 +25,7 @@ NAMED = [
     ("13_tiled_attention", "the gradients by the scores were taken", ("shares.mT @ grad", "by_scores.mT @ grad")),
     ("13_score_mods", "its own", ("slopes[head] * ", "")),
 ]
-TRIED = half(NAMED, name="mistakes in attention")  # the others in other runs
+TRIED = third(NAMED, name="mistakes in attention")  # the others in other runs
 
 
 @pytest.mark.parametrize("mistake", TRIED, ids=[f"{n[0]}: {n[1]}" for n in TRIED])

@@ -9,7 +9,7 @@ from autograder.host.records import SandboxRecord, SubmissionRecord
 from autograder.host.report import exercise_html, exercise_text
 from autograder.host.value_cap import REFUSALS, SENTENCE, VALUES_STAY, most_points
 from tests.autograder.exercises.judged import judged, messages, reference
-from tests.drawn import half
+from tests.drawn import third
 
 SILU, RMS, FOLD = "05_bias_silu_pass", "05_scale_dropout_rms_norm_pass", "05_fold_affine"
 SHARE, CLEAN = "05_common_subexpressions", "05_dead_code_and_constants"
@@ -32,7 +32,7 @@ CHANGING = [
     (ATTENTION, ("self.p if self.training else 0.0", "self.p"), "probability, mode and eps are to be carried over"),
     (ATTENTION, ("attn_mask=mask, ", ""), "does not read the input"),
 ]
-TRIED = half(CHANGING, name="mistakes in changed_programs")  # the others in other runs
+TRIED = third(CHANGING, name="mistakes in changed_programs")  # the others in other runs
 
 
 @pytest.mark.parametrize(("exercise_id", "change", "words"), TRIED, ids=[f"{c[0][:9]} {c[2][:40]}" for c in TRIED])

@@ -3,8 +3,8 @@
 The seed is another one in each run, and one for all controls: what the host makes of its own questions,
 such as Inductor's code for programs that it drew, is then made once for all controls of an exercise.
 
-A run tries one control of every exercise, drawn anew, and the reference solutions of half of them, whose visible checks
-run in their notebooks (`tests/notebooks/test_execution.py`); WHOLE=1 tries all, and so does `autograder quality`, with
+A run tries one control of every exercise, drawn anew, and the references of a third of them, whose visible checks run
+in their notebooks (`tests/notebooks/test_execution.py`); WHOLE=1 tries all, and so does `autograder quality`, with
 the standard ones, of which test_surveying.py tries a sample.
 """
 
@@ -17,9 +17,9 @@ from autograder.host.exercise import Control
 from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
 from autograder.host.sandbox import open_sandbox
-from tests.drawn import chance, half, some
+from tests.drawn import chance, some, third
 
-REFERENCES = half(all_exercises(), name="references")
+REFERENCES = third(all_exercises(), name="references")
 
 
 def tried(exercise_id: str) -> list[Control]:

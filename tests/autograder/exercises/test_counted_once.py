@@ -4,7 +4,7 @@ import pytest
 
 from autograder.host.checks.known_mistakes import Mistake, mistakes_made
 from tests.autograder.exercises.judged import judged, reference
-from tests.drawn import half
+from tests.drawn import third
 
 CURVE = "0.5 * h * (1 + torch.tanh(0.79788456 * (h + 0.044715 * h * h * h)))"
 SUM = "by_x.sum_to_size(bias.shape)"
@@ -55,7 +55,7 @@ SPELLINGS = [
 SHUFFLED = "random.sample(programs * request['samples'], 2 * request['samples'])"
 
 
-TRIED = half(SLIPS, name="mistakes in counted_once")  # the others in other runs
+TRIED = third(SLIPS, name="mistakes in counted_once")  # the others in other runs
 
 
 @pytest.mark.parametrize("slip", TRIED, ids=[f"{slip[0]}: {slip[2][1]}"[:70] for slip in TRIED])

@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 from tests.autograder.exercises.judged import judged, reference, said
-from tests.drawn import half
+from tests.drawn import third
 
 LAST_BUT_ONE = "    sizes = sizes_of(steps)\n"
 EACH = "    steps = [part for s in steps for part in {parts}]\n"
@@ -40,7 +40,7 @@ NAMED = [
         ("        graphs.append(", "        graphs[:] = []\n        graphs.append("),
     ),
 ]
-TRIED = half(NAMED, name="mistakes in dynamo")  # the others in other runs
+TRIED = third(NAMED, name="mistakes in dynamo")  # the others in other runs
 
 
 @pytest.mark.parametrize("mistake", TRIED, ids=[f"{n[0]}: {n[1]}" for n in TRIED])

@@ -11,7 +11,7 @@ from autograder.exercises.inductor.read_generated_code import random_text
 from autograder.host.draw import Draw
 from course_lib.models.chains import LINES
 from tests.autograder.exercises.judged import judged, reference, said
-from tests.drawn import half
+from tests.drawn import third
 
 COUNT_STEPS = "len([s for s in steps if s not in ('product', 'sort', 'transpose', 'keep', 'unused', 'break')])"
 READS, MASKED = "sorted(set(re.findall(read, block)))", "sorted(set(re.findall(read, masked)))"
@@ -40,7 +40,7 @@ NAMED = [
     ("09_read_generated_code", "starts with", (REDUCTIONS, STARTS)),
     ("09_read_generated_code", "chooses between", (MASKED, f'{READS} if "?" in block else []')),
 ]
-TRIED = half(NAMED, name="mistakes in inductor")  # the others in other runs
+TRIED = third(NAMED, name="mistakes in inductor")  # the others in other runs
 
 
 @pytest.mark.parametrize("mistake", TRIED, ids=[f"{n[0]}: {n[1]}" for n in TRIED])

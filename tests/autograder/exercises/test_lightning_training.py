@@ -10,7 +10,7 @@ from torch._dynamo.testing import CompileCounter
 
 from autograder.exercises.programs import lightning_runs
 from tests.autograder.exercises.judged import judged, said
-from tests.drawn import half
+from tests.drawn import third
 
 IN_PLACE = "part.compile(backend=backend, dynamic=True)"
 COMPILED = "part.forward = torch.compile(part.forward, backend=backend, dynamic=True)"
@@ -64,7 +64,7 @@ NAMED = [
         True,
     ),
 ]
-TRIED = half(NAMED, name="mistakes in lightning_training")  # the others in other runs
+TRIED = third(NAMED, name="mistakes in lightning_training")  # the others in other runs
 
 
 @pytest.mark.parametrize("mistake", TRIED, ids=[f"{n[0]}: {n[1]}" for n in TRIED])

@@ -7,7 +7,7 @@ from autograder.exercises.hidden.aot_autograd import partition as hidden
 from autograder.exercises.programs.joint_graphs import random_joint
 from autograder.host.draw import Draw
 from tests.autograder.exercises.judged import judged, reference
-from tests.drawn import half
+from tests.drawn import third
 
 ID = "08_partition"
 
@@ -44,7 +44,7 @@ WRONG = [
     ("of backward", reference(ID, ("    return [", '    return ["tangents_1"] + [')), "is no row of forward"),
     ("rows", reference(ID, ("return [name for", "return [ahead[name] for")), "a list of names"),
 ]
-TRIED = half(WRONG, name="mistakes in partition")  # the others in other runs
+TRIED = third(WRONG, name="mistakes in partition")  # the others in other runs
 
 
 @pytest.mark.parametrize(("name", "answer", "words"), TRIED, ids=[w[0] for w in TRIED])

@@ -4,7 +4,7 @@ import pytest
 
 from autograder.exercises import find
 from tests.autograder.exercises.judged import judged, reference
-from tests.drawn import half
+from tests.drawn import third
 
 CYCLE, CLEAN, SHARE = "05_fix_the_self_cycle", "05_dead_code_and_constants", "05_common_subexpressions"
 FOLD, SILU, RMS, BREAK = "05_fold_affine", "05_bias_silu_pass", "05_scale_dropout_rms_norm_pass", "05_break_a_pass"
@@ -91,7 +91,7 @@ def judged_in(category, exercise_id, answer):
     return judged(exercise_id, answer, seed=4, only=names)
 
 
-TRIED = half(NAMED, name="mistakes in rewriting")  # the others in other runs
+TRIED = third(NAMED, name="mistakes in rewriting")  # the others in other runs
 
 
 @pytest.mark.parametrize(

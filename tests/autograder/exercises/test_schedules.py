@@ -9,42 +9,44 @@ from autograder.host.kinds import schedule, schedule_models
 from autograder.host.traced import draw_inputs
 from course_lib.verify.error_rule import ROUNDINGS, deviation
 from tests.autograder.exercises.judged import judged, known_answer, messages, reference
+from tests.drawn import third
+
+# exercise, control, check, words of its message
+THOUGHT = [
+    (
+        "06_separate_biases",
+        "the first layer only",
+        "every layer that has the name, and no other",
+        "Only one layer was",
+    ),
+    ("06_separate_biases", "nothing done", "one name, one layer", "No linear layer was decomposed"),
+    (
+        "06_trace_by_need",
+        "with the biases inside",
+        "the part of every layer",
+        "decompose both of the part's linear layers",
+    ),
+    ("06_trace_by_need", "the whole model", "the part of every layer", "trace a part of it"),
+    ("06_find_bias_gelu", "by function only", "a class of its own, called fast_gelu", "find it with call_module"),
+    (
+        "06_fuse_block_ends",
+        "the first layer only",
+        "all layers",
+        "Only some blocks end in the fused call",
+    ),
+    ("06_fuse_block_ends", "an eps of its own", "another eps", "eps are to be carried over"),
+    ("06_replace_attention", "the first layer only", "every layer", "Only one layer was replaced"),
+    ("06_replace_attention", "never drops", "dropout in training", "the model has 0.25"),
+    ("06_replace_attention", "parameters under other names", "one layer, one call", "under their names"),
+    ("06_replace_attention", "asks for the mode too early", "evaluation drops nothing", "the model has 0.0"),
+    ("06_schedule_encoder", "traces the new attention flat", "training mode", "writes the answer into the graph"),
+    ("06_schedule_encoder", "always everything", "one step at a time", "is off in the configuration"),
+    ("06_schedule_encoder", "by the paths that we know, once", "applied twice", "nn.Linear"),
+]
+TRIED = third(THOUGHT, name="mistakes in schedules")  # the others in other runs
 
 
-@pytest.mark.parametrize(
-    ("exercise", "control", "check", "says"),
-    [
-        (
-            "06_separate_biases",
-            "the first layer only",
-            "every layer that has the name, and no other",
-            "Only one layer was",
-        ),
-        ("06_separate_biases", "nothing done", "one name, one layer", "No linear layer was decomposed"),
-        (
-            "06_trace_by_need",
-            "with the biases inside",
-            "the part of every layer",
-            "decompose both of the part's linear layers",
-        ),
-        ("06_trace_by_need", "the whole model", "the part of every layer", "trace a part of it"),
-        ("06_find_bias_gelu", "by function only", "a class of its own, called fast_gelu", "find it with call_module"),
-        (
-            "06_fuse_block_ends",
-            "the first layer only",
-            "all layers",
-            "Only some blocks end in the fused call",
-        ),
-        ("06_fuse_block_ends", "an eps of its own", "another eps", "eps are to be carried over"),
-        ("06_replace_attention", "the first layer only", "every layer", "Only one layer was replaced"),
-        ("06_replace_attention", "never drops", "dropout in training", "the model has 0.25"),
-        ("06_replace_attention", "parameters under other names", "one layer, one call", "under their names"),
-        ("06_replace_attention", "asks for the mode too early", "evaluation drops nothing", "the model has 0.0"),
-        ("06_schedule_encoder", "traces the new attention flat", "training mode", "writes the answer into the graph"),
-        ("06_schedule_encoder", "always everything", "one step at a time", "is off in the configuration"),
-        ("06_schedule_encoder", "by the paths that we know, once", "applied twice", "nn.Linear"),
-    ],
-)
+@pytest.mark.parametrize(("exercise", "control", "check", "says"), TRIED)
 def test_a_wrong_schedule_hears_what_was_thought(exercise: str, control: str, check: str, says: str) -> None:
     assert says in messages(judged(exercise, known_answer(exercise, control), seed=3, only=[check]))[check]
 

@@ -10,7 +10,7 @@ from autograder.exercises.shipping.diff_graphs import program
 from autograder.exercises.shipping.guard_package import promise
 from autograder.host.draw import Draw
 from tests.autograder.exercises.judged import judged, reference, said
-from tests.drawn import half
+from tests.drawn import third
 
 # exercise, words of a message, change of the reference
 NAMED = [
@@ -37,7 +37,7 @@ NAMED = [
     ("14_repair_exports", "counted from 0", ("< count", "<= count")),
     ("14_repair_exports", "return what torch.export.export gives", ("export(module, given)", "module")),
 ]
-TRIED = half(NAMED, name="mistakes in shipping")  # the others in other runs
+TRIED = third(NAMED, name="mistakes in shipping")  # the others in other runs
 
 
 @pytest.mark.parametrize("mistake", TRIED, ids=[f"{n[0]}: {n[1]}" for n in TRIED])

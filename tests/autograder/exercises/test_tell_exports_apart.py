@@ -12,7 +12,7 @@ from autograder.exercises.shipping.tell_exports_apart import NAMES, Twins, close
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from tests.autograder.exercises.judged import judged, reference, said
-from tests.drawn import half
+from tests.drawn import third
 
 EXERCISE = "14_tell_exports_apart"
 SHOWN = ("average", "centred", "positions", "statistics", "branch")
@@ -81,7 +81,7 @@ def test_a_question_does_not_say_which_model_is_wrong(text, make):
     assert {**one, "first": "", "second": ""} == {**other, "first": "", "second": ""}
 
 
-TRIED = half(NAMED, name="mistakes in tell_exports_apart")  # the others in other runs
+TRIED = third(NAMED, name="mistakes in tell_exports_apart")  # the others in other runs
 
 
 @pytest.mark.parametrize("mistake", TRIED, ids=[words for words, _ in TRIED])

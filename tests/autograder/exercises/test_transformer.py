@@ -8,7 +8,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.module import ModuleAnswer
 from tests.autograder.exercises.judged import judged, reference
-from tests.drawn import half
+from tests.drawn import third
 
 HEADS, LAYER, BREAK = "01_multi_head_attention", "01_bert_layer", "01_break_attention"
 BATCHES, TRAIN = "01_mlm_batches", "01_train"
@@ -103,7 +103,7 @@ CASES = [
     (BREAK, "both", "does not run", "one", ("(2, heads,", "(2, heads + 1,"), ("1, heads, d", "1, heads + 1, d")),
     (BREAK, "both", "hides nothing", None, ("mask[..., -1] = False", "pass")),
 ]
-TRIED = half(CASES, name="mistakes in transformer")  # the others in other runs
+TRIED = third(CASES, name="mistakes in transformer")  # the others in other runs
 
 
 @pytest.mark.parametrize("mistake", TRIED, ids=[f"{c[0]}: {c[2]}" for c in TRIED])

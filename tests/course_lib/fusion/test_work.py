@@ -14,6 +14,7 @@ from course_lib.capture import capture
 from course_lib.fusion import fuse
 from course_lib.fusion.fuse import run_all
 from course_lib.fusion.registry import chosen
+from course_lib.fusion.storage import mutating_nodes
 from course_lib.fusion.surgery import copy_of
 from course_lib.graph import propagate_shapes
 from course_lib.models import TransformerConfig, TransformerEncoder
@@ -99,4 +100,14 @@ def test_twice_the_layers_are_twice_the_work(
     known = [propagate_shapes(copy_of(gm), inputs) for gm, inputs in map(graph, DEPTHS)]
     passes = [one for one in chosen(None, "exact") if one.name not in NOT_LINEAR]
     small, middle, large = (meter.of(lambda gm=gm: run_all(passes, gm)) for gm in known)  # type: ignore[misc]
+    assert 0 < large - middle <= TOLERANCE * 2 * (middle - small), f"{small}, {middle}, {large}"
+
+
+def test_twice_the_layers_are_twice_the_looks_at_effects_where_no_shapes_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mutating_nodes(_encoder(1)[0].graph)  # tables that are made once
+    meter = Meter(monkeypatch)
+    graphs = [_encoder(layers)[0].graph for layers in DEPTHS]
+    small, middle, large = (meter.of(lambda graph=graph: mutating_nodes(graph)) for graph in graphs)  # type: ignore[misc]
     assert 0 < large - middle <= TOLERANCE * 2 * (middle - small), f"{small}, {middle}, {large}"

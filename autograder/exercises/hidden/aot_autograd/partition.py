@@ -183,7 +183,7 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(17),
-        ANSWERS.edited("as if FLOPs were free", 15.3, ("question['price'] * row['flops']", "0"), below=True),
+        ANSWERS.edited("as if FLOPs were free", 16, ("question['price'] * row['flops']", "0"), below=True),
         ANSWERS.file("what backward reads", 8, below=True),
         ANSWERS.file("all of forward", 4, below=True),
         ANSWERS.file("all cuts of small graphs", 17, below=True),

@@ -89,7 +89,7 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("after each step", 6.7, ("step % every or ", "")),
         ANSWERS.edited(
             "before the step",
-            7.5,
+            6.2,
             (
                 "on_train_batch_end(self, trainer, task, outputs, batch, batch_idx)",
                 "on_train_batch_start(self, trainer, task, batch, batch_idx)",
