@@ -10,6 +10,7 @@ import torch
 NEAR = 1e-3  # share of the largest value; far above rounding, far below the mistakes meant here
 FEWEST = 4  # elements that a relation needs; two numbers are always related
 LIKE_FLOAT32 = 64.0  # units of rounding at float32
+SHIFTED = "a bias or a mean is missing, is taken over other axes, or is one of another call"
 
 
 def relation(actual: torch.Tensor, truth: torch.Tensor) -> str:
@@ -76,7 +77,7 @@ def _changes(found: torch.Tensor, right: torch.Tensor) -> Iterator[tuple[torch.T
             cause = "what divides or scales it is missing, or taken over other axes"
             yield _factor(found, right, axis) * right, says.format("times", cause)
             shift = (found - right).mean(axis, keepdim=True)
-            yield right + shift, says.format("plus", "a bias or a mean is missing, or taken over other axes")
+            yield right + shift, says.format("plus", SHIFTED)
 
 
 def _factor(found: torch.Tensor, right: torch.Tensor, axis: int | None = None) -> torch.Tensor:

@@ -125,7 +125,7 @@ EXERCISE = Exercise(
     points=10,
     wall_s=120,
     hints=(
-        "All five counters are in the cell above, of one layer. What of it depends on the layer, what on the batches?",
+        "Section 1 measures C3 and C5 of one layer; `cost` has both parts of C4; CompileCounter counts C1 and C2.",
         "C3, C4 and C5 are of the first batch alone: cost and saved_for_backward. For C1 and C2 call the compiled "
         "layer on each batch, and note after each how many graphs there are.",
         "torch._dynamo.reset(), then torch.compile(layer, backend=graphs) with graphs = CompileCounter(). C1 is "

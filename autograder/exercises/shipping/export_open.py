@@ -18,7 +18,8 @@ from autograder.host.session import AnswerFailedError
 
 WIDTH, POSITIONS = 8, 128
 LARGEST = (64, POSITIONS)
-LEAST = (1, 2)
+LEAST = {"positions": (1, 2), "pooled": (1, 2), "halves": (1, 4)}
+"""The least batch and length of each program; export treats a half of size 1 as special."""
 OPEN = ("batch", "length")
 EXAMPLE = (3, 10)
 ELSEWHERE = ((2, 4), (5, 14))
@@ -134,7 +135,7 @@ def ranges(answer: CapturedAnswer, draw: Draw, name: str) -> None:
     """Raise `CheckFailedError` unless batch and length have the ranges that the task names."""
     opens(answer, draw, name)
     for dims in sizes_of(answer, draw, name):
-        for size, meaning, least, largest in zip(dims, OPEN, LEAST, LARGEST, strict=True):
+        for size, meaning, least, largest in zip(dims, OPEN, LEAST[name], LARGEST, strict=True):
             if not isinstance(size, list) or len(size) != 3:
                 raise MalformedAnswerError
             lower, upper = (each if isinstance(each, int) else None for each in size[1:])

@@ -34,6 +34,7 @@ Counters = Mapping[str, int]
 STEPS, STEPS_OF_OTHERS = 20, 5  # of training: in the gate, and in other programs, whose values are compared as well
 RATE = 0.05
 TOLERANCE = 1e-8  # of a loss in fp64 after `STEPS` steps, relative
+MORE = "More can be fused: compare the counters one by one, and look for the residual as first and as second term."
 LEAST = 0.25  # of a ratio: one counter alone cannot pull the mean below its fourth root
 LARGEST_SEED = 2**31
 
@@ -119,7 +120,7 @@ def _require_score(answer: GraphAnswer, step: Step, gate: Step, draw: Draw) -> N
     answer.counted.update(found)
     if share < 1:
         listed = ", ".join(f"{name} {found[name]:,} (before {before[name]:,})" for name in step.best)
-        advice = "Nothing became cheaper." if not share else "More can be fused: compare the counters one by one."
+        advice = MORE if share else "Nothing became cheaper."
         raise CheckFailedError(f"In the program {step.name} the step is right. It has: {listed}. {advice}", share=share)
 
 

@@ -166,7 +166,7 @@ SLIPS: tuple[Any, ...] = (
     ("one register more", 8, True, ("== question['registers']", "== question['registers'] + 1")),
     (
         "all loads at the begin",
-        9.5,
+        9.8,
         True,
         (
             "[*row['reads'], row['name']]",

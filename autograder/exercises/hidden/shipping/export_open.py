@@ -3,7 +3,7 @@
 import torch
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.shipping.export_open import LARGEST, REFERENCES, at_sizes, each, ranges
+from autograder.exercises.shipping.export_open import LARGEST, LEAST, REFERENCES, at_sizes, each, ranges
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.captured import captures
 
@@ -16,7 +16,9 @@ HIDDEN = HiddenPart(
             "one sequence, the largest sizes, in double precision",
             "other sizes",
             1.7,
-            captures(*(at_sizes(name, ((1, 6), (9, 2), LARGEST), dtype=torch.float64) for name in REFERENCES)),
+            captures(
+                *(at_sizes(name, ((1, 6), (9, LEAST[name][1]), LARGEST), dtype=torch.float64) for name in REFERENCES)
+            ),
         ),
         Check(
             "from an example of another size",

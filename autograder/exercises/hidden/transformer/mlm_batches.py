@@ -249,6 +249,7 @@ HIDDEN = HiddenPart(
             "a letter for each column",
             8.9,
             (LETTERS_DRAWN, "torch.randint(letters, tokens.shape[1:], generator=generator).expand(tokens.shape)"),
+            below=True,  # with few columns, their letters are no even share either
         ),
         ANSWERS.edited("the next letter", 8.9, (LETTERS_DRAWN, "(tokens + 1) % letters")),
         ANSWERS.edited("a fate for each letter", 8.9, (FATE, "fate = ((tokens * 7 + seed) % 10) / 10 + 0.05")),
