@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from autograder.worker.garbage import kept_while_tracing
+
 Look = Callable[[FrameType, str, Any], object]
 _HUB: Any = torch.hub  # `torch.fx` takes its progress bars from here
 THREAD = "a thread"
@@ -59,16 +61,17 @@ def observed(look: Look, *, trusted: str) -> Iterator[None]:
     before, outer = _GETPROFILE(), [*_observing]
     _observing.clear()
     _looks.append(look)
-    sys.setprofile(look if len(_looks) == 1 else _together([*_looks]))
-    _observing.append(True)
-    try:
-        with _noted_calls(trusted):
-            yield
-    finally:
-        _observing.clear()
-        sys.setprofile(before)
-        _looks.pop()
-        _observing.extend(outer)
+    with kept_while_tracing():
+        sys.setprofile(look if len(_looks) == 1 else _together([*_looks]))
+        _observing.append(True)
+        try:
+            with _noted_calls(trusted):
+                yield
+        finally:
+            _observing.clear()
+            sys.setprofile(before)
+            _looks.pop()
+            _observing.extend(outer)
 
 
 def _together(looks: list[Look]) -> Look:

@@ -44,6 +44,16 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(8),
+        ANSWERS.edited(
+            "views and permutations",
+            8,
+            ("(self, hidden, mask):", "(self, hidden, mask):\n        batch, length, _ = hidden.shape"),
+            (
+                "part(hidden).unflatten(-1, self.sizes).transpose(1, 2)",
+                "part(hidden).view(batch, length, *self.sizes).permute(0, 2, 1, 3)",
+            ),
+            ("context.transpose(1, 2).flatten(2)", "context.permute(0, 2, 1, 3).reshape(batch, length, -1)"),
+        ),
         ANSWERS.edited("without the mask", 8, ("attn_mask=mask, ", ""), below=True),
         ANSWERS.edited("drops in evaluation, too", 8, (ASKED, "self.p"), below=True),
         ANSWERS.edited("never drops", 8, (ASKED, "0.0"), below=True),
