@@ -26,11 +26,12 @@ class Seed:
 
     name: str  # that of the pass
     steps: tuple[Step, ...]
-    rows: tuple[int, ...] = (7, 9, 16)  # more rows than columns, so that scaling a factor lowers the cost
+    rows: tuple[int, ...] = (7, 9, 16)
     batches: tuple[tuple[int, ...], ...] = ((), (1,), (2,))
     modes: tuple[str, ...] = ("eval", "train")
 
 
+WIDE = (16, 24)  # so many that the product is larger than both factors, each read twice and written
 MANY = (40, 64)  # so many rows that additional computation with the weights pays
 _Q, _K = Step("q1", "project_q", ("x",)), Step("k1", "project_k", ("x",))
 _FOLDS: dict[str, Any] = {"rows": MANY, "batches": ((),), "modes": ("eval",)}
@@ -57,7 +58,7 @@ SEEDS = (
     ),
     Seed("add_scaled", (Step("p1", "mul", ("x", "r")), Step("y", "add", ("p1", "r")))),
     Seed("add_scaled", (Step("q1", "div", ("x", "r")), Step("z1", "scale", ("q1",)), Step("y", "add", ("z1", "x")))),
-    Seed("matmul_scale", (Step("p1", "outer", ("x", "r")), Step("y", "divide", ("p1",)))),
+    Seed("matmul_scale", (Step("p1", "outer", ("x", "r")), Step("y", "divide", ("p1",))), WIDE),
     Seed("qkv_merge", (_Q, _K, Step("v1", "project_v", ("x",)), Step("y", "three", ("q1", "k1", "v1"))), MANY),
     Seed("qkv_merge", (_Q, Step("o1", "project_other", ("r",)), _K, Step("y", "three", ("q1", "k1", "o1"))), MANY),
     Seed("qkv_merge", (Step("e1", "project_e", ("x",)), Step("f1", "project_f", ("x",)),

@@ -1,4 +1,4 @@
-"""What is optional stands at the end of a notebook, in sections named `Second pass`, with its minutes at the top."""
+"""What is optional stands last in a notebook, in sections named `Optional second pass`, with its minutes at the top."""
 
 import json
 import math
@@ -14,7 +14,7 @@ MAX_CELLS = 80
 WORDS_A_MINUTE = 120
 SECONDS_A_LINE = 4  # of code that is read
 STEP_MINUTES = 5  # to which minutes are rounded up
-SECOND_PASS = re.compile(r"(\d+\. )?Second pass: \S")
+SECOND_PASS = re.compile(r"(\d+\. )?Optional second pass: \S")
 
 each_notebook = pytest.mark.parametrize("path", LATER, ids=lambda path: path.stem)
 
