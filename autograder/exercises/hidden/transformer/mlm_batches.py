@@ -247,7 +247,7 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("exactly 15 of 100", 8.9, (SELECTED, EXACTLY)),
         ANSWERS.edited(
             "a letter for each column",
-            8.9,
+            9,
             (LETTERS_DRAWN, "torch.randint(letters, tokens.shape[1:], generator=generator).expand(tokens.shape)"),
             below=True,  # with few columns, their letters are no even share either
         ),
