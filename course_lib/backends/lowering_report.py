@@ -9,8 +9,8 @@ from course_lib.backends.compiled_part import PartOutcome, Spent
 from course_lib.backends.lowered_graph import Lowered
 from course_lib.backends.target import Executable
 from course_lib.fusion import Objection
-from course_lib.graph.nodes import code_table
-from course_lib.show import Table, format_count
+from course_lib.graph.nodes import LONGEST_CELL, code_table
+from course_lib.show import Cell, Table, format_count
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,8 +55,11 @@ class Report:
             for name, graph in self._named()
             for refusal in graph.refusals
         )
-        rows = [(name, operator, str(count), rule, why) for (name, operator, rule, why), count in counted.most_common()]
-        return code_table(("graph", "operator", "times", "rule", "reason"), tuple(rows))
+        rows = [
+            (name, Cell(operator, f"<code>{html.escape(operator)}</code>"), str(count), rule, why)
+            for (name, operator, rule, why), count in counted.most_common()
+        ]
+        return Table(("graph", "operator", "times", "rule", "reason"), tuple(rows), longest=LONGEST_CELL)
 
     def __str__(self) -> str:
         if not self.graphs:

@@ -80,7 +80,8 @@ def block_map(name: str, mask: "BlockMask") -> Plot:
     text = f"{name}: {len(kinds)} by {len(kinds[0])} blocks, {told}; " + "; ".join(
         f"queries {number}: {_told(row)}" for number, row in enumerate(kinds)
     )
-    return _squares(text, "block of queries", "block of keys", "dark full, half partial, white empty", kinds, _block)
+    legend = "dark: full · half dark: partial · white: empty"
+    return _squares(text, "block of queries", "block of keys", legend, kinds, _block)
 
 
 def _told(row: Sequence[str]) -> str:

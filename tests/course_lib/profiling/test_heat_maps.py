@@ -64,7 +64,7 @@ def test_blocks_of_a_mask_are_full_partial_or_empty():
     plot = block_map("causal", mask)
     assert "3 full, 3 partial, 3 empty; queries 0: 0 partial; queries 1: 0 full 1 partial" in str(plot)
     assert plot.svg.count("<path") == 3
-    assert ">dark full, half partial, white empty<" in plot.svg
+    assert ">dark: full · half dark: partial · white: empty<" in plot.svg
 
 
 def test_a_block_that_the_end_cuts_off_is_partial():
