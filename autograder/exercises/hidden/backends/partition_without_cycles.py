@@ -121,7 +121,12 @@ STEP = "part + (row['supported'] and (not taken))"
 SLIPS: tuple[Any, ...] = (
     ("unsupported rows begin at 0", 16.8, "", ("0 if row['supported'] else -1", "0")),
     ("as early as possible", 14.6, "", ("else late", "else early")),
-    ("picks are rows like others", 16.4, "", ("row['inputs'][0]['state']['part'] if row['picks'] else late", "late")),
+    (
+        "picks are rows like others",
+        17.3,
+        "below",
+        ("row['inputs'][0]['state']['part'] if row['picks'] else late", "late"),
+    ),
     ("every row is a step", 12, "below", (STEP, "part + 1")),
     ("every row outside is a step", 15, "below", (STEP, "part + (not taken)")),
     ("the first input decides", 14, "below", ("= max((", "= min((")),
