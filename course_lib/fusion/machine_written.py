@@ -18,8 +18,7 @@ ADDITIONS = (operator.add, torch.add)
 def fuse_add_norm(gm: fx.GraphModule) -> fx.GraphModule:
     """Return a copy in which each `F.layer_norm` of a sum is one call of `course_lib::residual_layer_norm`.
 
-    Sums of two tensors are fused, if the norm has a weight and a bias. All else stays as it is. Three defects of it
-    give wrong numbers without an error.
+    Sums of two tensors are fused, if the norm has a weight and a bias. All else stays as it is.
     """
     gm = copy.deepcopy(gm)
     for norm in gm.graph.find_nodes(op="call_function", target=F.layer_norm):

@@ -52,7 +52,7 @@ class ViewerPage:
     def _repr_html_(self) -> str:
         address, name = html.escape(self.url, quote=True), html.escape(self.name)
         link = f'<a href="{address}" target="_blank" rel="noopener">Open {name} in {self.viewer}</a>'
-        style = "white-space: pre; overflow-x: auto"  # JupyterLab would fold long lines
+        style = "white-space: pre-wrap; overflow-wrap: break-word"  # long lines are folded, none is cut off
         return f'<p>{link}</p><pre style="{style}">{html.escape(self.text)}</pre>'
 
 
@@ -100,6 +100,7 @@ def open_in_model_explorer(program: ExportedProgram, *, name: str = "program") -
         inputs: 7 nodes
         BlockEnd: 5 nodes
           dense: 1 node
+        output: 1 node
 
     A layer of the page is a module of the program, in the text a line with the nodes in it and in its layers. The page
     is served as that of `open_in_netron`. Raises `GraphError` if Model Explorer is not installed, and for a program
@@ -140,7 +141,7 @@ def _address(port: int) -> str:
 def _layers(graph: Any) -> str:
     counts: Counter[tuple[str, ...]] = Counter()
     for node in graph.nodes:
-        parts = tuple(filter(None, node.namespace.split("/")))
+        parts = tuple(filter(None, node.namespace.split("/"))) or (node.label,)  # the output is in no layer
         counts.update(parts[: depth + 1] for depth in range(len(parts)))
     return "\n".join(_line(parts, count) for parts, count in counts.items())
 

@@ -116,6 +116,7 @@ def test_layers_are_those_of_the_modules_with_the_nodes_in_each(program, convert
         "BlockEnd: 3 nodes",
         "  Linear_dense: 1 node",
         "  LayerNorm_norm: 1 node",
+        "output: 1 node",
     ]
 
 
