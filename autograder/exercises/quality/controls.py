@@ -79,7 +79,7 @@ _VALUE: dict[str, Change] = {
     "text": ("    return str(_right(*args, **kwargs))", Worth.NOTHING),
     "previous answer": ("    _last.append(_right(*args, **kwargs))\n    return _last[-2:][0]", Worth.LESS),
     "wrong in the first entry only": (_SPOILT, Worth.LESS),
-    "an equal copy": ("    import json\n    return json.loads(json.dumps(_right(*args, **kwargs)))", Worth.FULL),
+    "an equal copy": ("    import copy\n    return copy.deepcopy(_right(*args, **kwargs))", Worth.FULL),
 }
 
 
