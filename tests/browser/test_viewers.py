@@ -10,6 +10,7 @@ from scripts import browser, student_tree
 from tests.browser.needs import needs_chromium
 from tests.browser.notebook_page import NotebookPage
 from tests.browser.student_lab import student_lab
+from tests.drawn import some
 
 EXPORT = """import tempfile
 import torch
@@ -65,7 +66,7 @@ async def follow_the_link(server, viewer, profile):
 
 @pytest.mark.slow
 @needs_chromium
-@pytest.mark.parametrize("viewer", OPENED)
+@pytest.mark.parametrize("viewer", some([*OPENED], 1, name="viewers"))
 def test_a_program_is_shown_behind_jupyterlabs_port(server, viewer, tmp_path):
     link, asked = asyncio.run(follow_the_link(server, viewer, tmp_path))
 

@@ -1,4 +1,4 @@
-"""Reference solutions keep each check with the seeds with which they once lost one: their sums nearly cancel there."""
+"""Reference solutions keep each check with the seeds with which they once lost one: sums that cancel, and ties."""
 
 import pytest
 
@@ -7,6 +7,7 @@ from tests.autograder.exercises.judged import judged, reference
 LOST = [
     ("01_scaled_dot_product", "odd sizes and strides, an empty batch, and calls in a row", 230),
     ("08_backward_by_hand", "nothing dropped, nearly everything dropped", 5322649496432272415),
+    ("10_fuse_where_it_pays", "the value that leaves its register", 3006142324128547907),
     ("12_layer_norm", "forward: a large mean", 73),
 ]
 

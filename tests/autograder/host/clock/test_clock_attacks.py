@@ -21,7 +21,7 @@ from tests.drawn import some
 
 HOSTILE = ROOT / "tests" / "submissions" / "hostile" / "speed"
 # Each has processes of its own to start, so a run tries a part of them; the attack suite's benchmark tries all.
-ATTACKS = some(sorted(HOSTILE.glob("*.py")), 10, name="attacks on the clock")
+ATTACKS = some(sorted(HOSTILE.glob("*.py")), 8, name="attacks on the clock")
 NAIVE_TIMER = ROOT / "tests" / "autograder" / "host" / "hostile" / "naive_timer.py"
 # One round a side in each pair also where the machine is loaded: nothing here depends on how much the times scatter.
 ASKED = SPEED.thresholds("cpu", rebuilt=False)

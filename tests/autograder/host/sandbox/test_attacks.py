@@ -23,7 +23,7 @@ ATTACKS = {
     for attack in attacks("machine")
     if attack.path.stem not in {"daemon", "endless_output", "ignores_signals"}
 }
-TRIALS = [(name, tier) for name in ATTACKS for tier in some(list(OWN_TIERS), 3, name=name)]
+TRIALS = [(name, tier) for name in ATTACKS for tier in some(list(OWN_TIERS), 2, name=name)]
 
 
 @pytest.fixture
