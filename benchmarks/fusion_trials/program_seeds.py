@@ -31,7 +31,7 @@ class Seed:
     modes: tuple[str, ...] = ("eval", "train")
 
 
-WIDE = (16, 24)  # so many that the product is larger than both factors, each read twice and written
+WIDE = (16, 24)  # so many rows that scaling a factor moves fewer bytes than scaling the product
 MANY = (40, 64)  # so many rows that additional computation with the weights pays
 _Q, _K = Step("q1", "project_q", ("x",)), Step("k1", "project_k", ("x",))
 _FOLDS: dict[str, Any] = {"rows": MANY, "batches": ((),), "modes": ("eval",)}

@@ -185,20 +185,20 @@ def counted(*pipelines: Drawn) -> Run:
                 f"verifications, and {enough} are enough. Each one should halve the passes that come into question."
             )
 
-    return _of_each([_late(each) for each in pipelines], require)
+    return _of_each([_beyond_one_by_one(each) for each in pipelines], require)
 
 
-def _late(drawn: Drawn) -> Drawn:
+def _beyond_one_by_one(drawn: Drawn) -> Drawn:
     """Return a function that draws again while a search one by one would find the passes with few verifications."""
 
-    def late(draw: Draw) -> Pipeline:
+    def pipeline_of(draw: Draw) -> Pipeline:
         while True:
             found = drawn(draw)
             last = max(found.passes.index(name) for together in found.wrong for name in together)
             if last >= found.enough(found.count):
                 return found
 
-    return late
+    return pipeline_of
 
 
 def _of_each(pipelines: Sequence[Drawn], require: Callable[[Search, ValueAnswer], None]) -> Run:

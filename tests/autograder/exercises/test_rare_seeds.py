@@ -1,7 +1,8 @@
-"""Reference solutions keep each check with the seeds with which they once lost one: sums that cancel, and ties."""
+"""Answers get their marks with the seeds with which they once got others: sums that cancel, ties, and happy draws."""
 
 import pytest
 
+from autograder.exercises.quality.controls import controls
 from tests.autograder.exercises.judged import judged, reference
 
 LOST = [
@@ -17,3 +18,19 @@ def test_a_reference_keeps_a_check_that_it_lost_once(exercise_id: str, check: st
     record = judged(exercise_id, reference(exercise_id), seed=seed, only=[check])
     assert [(each.name, each.message) for each in record.checks if each.status != "passed"] == []
     assert record.points == record.max_points
+
+
+MARKED_OTHERWISE = [  # exercise, control, seed
+    ("10_find_the_bad_passes", "one by one", 2928179657763913845),
+    ("10_lower_regions", "first the steps, then the registers", 2588104131559082073),
+    ("11_pass_identity", "an equal copy", 1),
+    ("15_replay_by_shape", "names bound anew", 5102969386853286745),
+    ("16_counter_callback", "before the step", 4),
+]
+
+
+@pytest.mark.parametrize(("exercise_id", "name", "seed"), MARKED_OTHERWISE, ids=[one for one, *_ in MARKED_OTHERWISE])
+def test_a_control_gets_the_marks_that_it_missed_once(exercise_id: str, name: str, seed: int) -> None:
+    (control,) = (each for each in controls(exercise_id) if each.name == name)
+    record = judged(exercise_id, control.answer, seed=seed)
+    assert control.passes(record.points), [(each.name, each.points, each.message) for each in record.checks]

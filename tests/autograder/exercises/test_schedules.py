@@ -13,12 +13,7 @@ from tests.drawn import third
 
 # exercise, control, check, words of its message
 THOUGHT = [
-    (
-        "06_separate_biases",
-        "the first layer only",
-        "every layer that has the name, and no other",
-        "Only one layer was",
-    ),
+    ("06_separate_biases", "the first layer only", "every layer that has the name, and no other", "Only one layer was"),
     ("06_separate_biases", "nothing done", "one name, one layer", "No linear layer was decomposed"),
     (
         "06_trace_by_need",
@@ -28,12 +23,7 @@ THOUGHT = [
     ),
     ("06_trace_by_need", "the whole model", "the part of every layer", "trace a part of it"),
     ("06_find_bias_gelu", "by function only", "a class of its own, called fast_gelu", "find it with call_module"),
-    (
-        "06_fuse_block_ends",
-        "the first layer only",
-        "all layers",
-        "Only some blocks end in the fused call",
-    ),
+    ("06_fuse_block_ends", "the first layer only", "all layers", "Only some blocks end in the fused call"),
     ("06_fuse_block_ends", "an eps of its own", "another eps", "eps are to be carried over"),
     ("06_replace_attention", "the first layer only", "every layer", "Only one layer was replaced"),
     ("06_replace_attention", "never drops", "dropout in training", "the model has 0.25"),

@@ -132,7 +132,7 @@ def _scratch(program: Program, first: int, last: int, loses: Loses) -> float:
     for place, row in enumerate(rows):
         for name in [*row["reads"], row["name"]]:
             rest = rows[place + (name == row["name"]) :]
-            uses = {each: [n for n, reader in enumerate(rest) if each in reader["reads"]] for each in sorted(held)}
+            uses = {each: [n for n, reader in enumerate(rest) if each in reader["reads"]] for each in held}
             held = {each for each in held if uses[each]}
             if name not in held and len(held) == program["registers"]:
                 loser = max(sorted(held - set(row["reads"])), key=lambda one: loses(one, uses[one], one in spilled))

@@ -41,6 +41,8 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("a batch of at least two", 9.2, (BATCH, "Dim('batch', min=2, max=64)")),
         ANSWERS.edited("only the batch is open", 5.633333, ("{0: batch, 1: length}", "{0: batch}")),
         ANSWERS.edited("any length for halves", 7.133333, ("1: 2 * half", "1: length")),
+        ANSWERS.edited("halves of two and more", 12, ("Dim('half', min=1, max=64)", "Dim('half', min=2, max=64)")),
+        ANSWERS.edited("halves of three and more", 10.2, ("Dim('half', min=1, max=64)", "Dim('half', min=3, max=64)")),
         ANSWERS.edited("halves from automatic sizes", 10.2, ("1: 2 * half", "1: Dim.AUTO")),
         ANSWERS.edited("mean over all tokens", 9.433333, ("(x * kept).sum(1) / kept.sum(1)", "(x * kept).mean(1)")),
         ANSWERS.edited(
