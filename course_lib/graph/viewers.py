@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import textwrap
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from course_lib.graph.drawing import draw
 from course_lib.graph.page_server import Site, serve
 
 INDENT = "  "
+WIDTH = 100  # characters of a line of text that fit into the page of a notebook
 
 # Netron: version 0.0.0 sends no reports, so it needs no consent; without a date it is as new as today.
 NETRON_VERSION = re.compile(rb'<meta name="version" content="[^"]*">')
@@ -52,8 +54,8 @@ class ViewerPage:
     def _repr_html_(self) -> str:
         address, name = html.escape(self.url, quote=True), html.escape(self.name)
         link = f'<a href="{address}" target="_blank" rel="noopener">Open {name} in {self.viewer}</a>'
-        style = "white-space: pre-wrap; overflow-wrap: break-word"  # long lines are folded, none is cut off
-        return f'<p>{link}</p><pre style="{style}">{html.escape(self.text)}</pre>'
+        folded = "\n".join(textwrap.fill(line, WIDTH, subsequent_indent="    ") for line in self.text.splitlines())
+        return f'<p>{link}</p><pre style="white-space: pre">{html.escape(folded)}</pre>'
 
 
 def open_in_netron(program: ExportedProgram, folder: Path | str, *, name: str = "program") -> ViewerPage:

@@ -1,5 +1,6 @@
 """Netron's and Model Explorer's servers give a page and the program; both viewers have a twin in text."""
 
+import html
 import json
 import re
 import sys
@@ -12,7 +13,7 @@ from torch import nn
 from torch.export import export
 
 from course_lib.errors import GraphError
-from course_lib.graph.viewers import open_in_model_explorer, open_in_netron
+from course_lib.graph.viewers import WIDTH, ViewerPage, open_in_model_explorer, open_in_netron
 
 
 class BlockEnd(nn.Module):
@@ -141,3 +142,14 @@ def test_a_program_that_was_not_exported_and_a_file_that_cannot_be_written_are_r
     for name in ("taken", "a\0b"):
         with pytest.raises(GraphError, match=r"cannot write .* Python says: "):
             open_in_netron(program, tmp_path, name=name)
+
+
+def test_long_lines_of_the_text_are_folded_and_nothing_is_lost():
+    told = "  first = " + " ".join(f"operand_{number}" for number in range(40))
+    page = ViewerPage("Netron", "program", "/somewhere", f"{told}\nsecond")
+
+    shown = html.unescape(page._repr_html_().split("<pre", 1)[1].split(">", 1)[1].removesuffix("</pre>"))
+
+    assert max(map(len, shown.splitlines())) <= WIDTH
+    assert shown.startswith("  first = operand_0")
+    assert shown.split() == [*told.split(), "second"]
