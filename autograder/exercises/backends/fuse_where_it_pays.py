@@ -31,16 +31,17 @@ LOADS = (
 
 facts_of = kept(__name__, "facts_of")
 loads_first = kept(__name__, "loads_first")
+settled = kept(__name__, "settled")
 
 
 def drawn(wish: Wish, *losing: str) -> Callable[[Draw], Program]:
-    """Return a function that draws a program in which each of these mistakes costs time."""
+    """Return a function that draws a program in which each of these mistakes costs time, and ties of next uses none."""
 
     def program(draw: Draw) -> Program:
         while True:
             found = random_program(draw, wish)
             losses = facts_of(found)["losses"]
-            if all(losses[mistake] > LOSES for mistake in losing):
+            if all(losses[mistake] > LOSES for mistake in losing) and settled(found):
                 return found
 
     return program

@@ -127,6 +127,11 @@ def is_settled(program: Program, works: Work) -> bool:
     return all(len({_scratch(program, *run, loses) for loses in ties}) == 1 for run in works)
 
 
+def settled(program: Program) -> bool:
+    """Return whether ties of next uses change no time of a program."""
+    return is_settled(program, works_of(program))
+
+
 def _scratch(program: Program, first: int, last: int, loses: Loses) -> float:
     rows, held, spilled, count = program["rows"][first:last], set[str](), set[str](), 0
     for place, row in enumerate(rows):
