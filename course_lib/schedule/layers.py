@@ -160,6 +160,15 @@ class Checkpointed(nn.Module):
         """Return the module that is run."""
         return self._inner[0]
 
+    def __getattr__(self, name: str) -> Any:
+        """Return what the parent reads of the module, as `nn.TransformerEncoderLayer` reads `batch_first`."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name == "_inner" or name.startswith("__"):  # how to copy and to save is decided here
+                raise
+        return getattr(self.inner, name)
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Return what the module returns."""
         if not (self.enabled and torch.is_grad_enabled()):

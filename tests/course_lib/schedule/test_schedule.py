@@ -215,6 +215,17 @@ def test_a_checkpointed_part_can_be_scheduled_further_and_copied() -> None:
     torch.testing.assert_close(copied(TOKENS), schedule.original.eval()(TOKENS))
 
 
+def test_a_parent_reads_attributes_of_a_checkpointed_part() -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)  # reads `self_attn.batch_first`
+    schedule = create_schedule(nn.TransformerEncoder(layer, 2))
+    schedule["layers.0.self_attn"].checkpoint()
+    built = schedule.build()
+    assert built.layers[0].self_attn.num_heads == 2
+    inputs = torch.randn(2, 3, 8)
+    torch.testing.assert_close(built.eval()(inputs), schedule.original.eval()(inputs))
+    assert not hasattr(built.layers[0].self_attn, "no_such_name")
+
+
 def test_the_history_tells_what_was_done_where() -> None:
     schedule = create_schedule(Block())
     assert str(schedule.history) == "nothing was scheduled yet"
