@@ -41,8 +41,9 @@ NEAR = resembles(blended, NAMES)
 
 def _case(draw: Draw, length: int, label: str = "") -> Case:
     t = draw.choice((0.3, 0.35, 0.65, 0.7))  # at 0.5 x and y may be swapped, near 0 and 1 one may be missing
-    x = draw.normal(length)
-    y = torch.copysign(draw.normal(length), x)  # of two signs, a blend near 0 may be all rounding
+    x, y = draw.normal(length), draw.normal(length)
+    if length == 1:  # of two signs, a single blend near 0 would be all rounding
+        y = torch.copysign(y, x)
     return Case((x, y, t), label=label or f"with {length} elements")
 
 
