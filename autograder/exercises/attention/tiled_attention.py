@@ -148,7 +148,7 @@ def require_forward(answer: CapturedAnswer, sizes: Sizes, inputs: Sequence[Tenso
     reply = run_graph(answer, "forward", sizes, inputs)
     eager = attention(*inputs, causal=sizes.causal)
     exact = attention(*(i.double() for i in inputs), causal=sizes.causal)
-    size = float(exact[1].abs().max()) * OF_SCORE / 1.5  # all of it would allow half precision, too
+    size = float(exact[1].abs().max()) * OF_SCORE / 1.5  # a control in half precision stays beyond it
     for number in numbers:
         name = f"{sizes.member('forward')}: {NAMES['forward'][number]}"
         found, right, usual = reply.outputs[number], exact[number], eager[number]

@@ -31,7 +31,7 @@ LOADS = (
 
 facts_of = kept(__name__, "facts_of")
 loads_first = kept(__name__, "loads_first")
-settled = kept(__name__, "settled")
+is_settled = kept(__name__, "is_settled")
 
 
 def drawn(wish: Wish, *losing: str) -> Callable[[Draw], Program]:
@@ -41,7 +41,7 @@ def drawn(wish: Wish, *losing: str) -> Callable[[Draw], Program]:
         while True:
             found = random_program(draw, wish)
             losses = facts_of(found)["losses"]
-            if all(losses[mistake] > LOSES for mistake in losing) and settled(found):
+            if all(losses[mistake] > LOSES for mistake in losing) and is_settled(found):
                 return found
 
     return program

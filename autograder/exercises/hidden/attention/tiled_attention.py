@@ -136,6 +136,11 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("by bmm", 14, ("by_scores @ key[:, columns]", "torch.bmm(by_scores, key[:, columns])")),
         ANSWERS.file("dense", 0),
         Control("the library", LIBRARY, 0),
+        ANSWERS.edited(
+            "weights in half precision",
+            6.4,
+            (WEIGHTED, "(torch.exp(scores - new[..., None]).half() @ value[:, columns].half()).float()"),
+        ),
         ANSWERS.file("whole rows", 10),
         ANSWERS.edited("autograd", 7.2, ("\n    both = ", BY_AUTOGRAD)),
         ANSWERS.edited(

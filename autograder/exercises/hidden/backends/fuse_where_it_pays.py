@@ -116,7 +116,7 @@ def by_name(program: Program, works: Work) -> Work:
     return {run: {**work, "scratch": _scratch(program, *run, lambda name, *_: name)} for run, work in works.items()}
 
 
-def is_settled(program: Program, works: Work) -> bool:
+def is_settled(program: Program) -> bool:
     """Return whether it changes nothing, in any run of rows, which of two values with the same next use leaves."""
     ties: tuple[Loses, ...] = (
         lambda _, uses, kept: (uses[0], kept),
@@ -124,12 +124,7 @@ def is_settled(program: Program, works: Work) -> bool:
         lambda _, uses, kept: (uses[0], len(uses), uses),
         lambda _, uses, kept: (uses[0], -len(uses), uses),
     )
-    return all(len({_scratch(program, *run, loses) for loses in ties}) == 1 for run in works)
-
-
-def settled(program: Program) -> bool:
-    """Return whether ties of next uses change no time of a program."""
-    return is_settled(program, works_of(program))
+    return all(len({_scratch(program, *run, loses) for loses in ties}) == 1 for run in works_of(program))
 
 
 def _scratch(program: Program, first: int, last: int, loses: Loses) -> float:
@@ -157,7 +152,7 @@ def crowded(draw: Draw) -> Program:
         wrong = by_name(found, works)
         ends = list(itertools.accumulate(map(len, best_kernels(found, wrong)), initial=0))
         predicted, right = (sum(time_ns(found, by[run]) for run in itertools.pairwise(ends)) for by in (wrong, works))
-        if abs(predicted / right - 1) > 1.5 * NEAR_TIME and is_settled(found, works):
+        if abs(predicted / right - 1) > 1.5 * NEAR_TIME and is_settled(found):
             return found
 
 
