@@ -30,6 +30,7 @@ from autograder.protocol.requests.loads import LoadAnswer, Part
 MESSAGE_CHARACTERS = 2_000
 NOT_RUN = "Not run, for the same reason."  # which stands above, once
 # replaces the real message: an answer could use its exit status, for example, to reveal the case
+RAN_OUT = "A program of the answer took longer than the {:g} s allowed for this exercise."
 UNSEEN = "It ended in a case that you do not see; what came before it counts."
 
 
@@ -67,8 +68,10 @@ def _judge(
         traceback.print_exc()
         return not_graded(exercise, f"A fault of the grader: {type(error).__name__}: {error}")
     finally:
-        for session in (clean, student, *getattr(answer, "others", ())):
+        sessions = (clean, student, *getattr(answer, "others", ()))
+        for session in sessions:
             grading.close(session)
+    grading.ran_out = any(session.ran_out for session in sessions)
     return grading.record(getattr(answer, "counted", {}))
 
 
@@ -81,6 +84,7 @@ class _Grading:
     checks: list[CheckRecord] = field(default_factory=list)  # in the order of the exercise's checks
     ended: AnswerFailedError | None = None
     ended_unseen: bool = False  # whether `ended` is from a hidden check
+    ran_out: bool = False  # whether a worker took too long, also where a check says so as a wrong answer
     refused: bool = False  # whether the text of the answer is refused
     badge: KernelRecord | None = None
     seen: AnswerFailedError | None = None  # the first failure in a visible check
@@ -142,6 +146,8 @@ class _Grading:
             status, message = self.ended.status, shown.message if shown else UNSEEN
         elif self.raised and all(c.status is CheckStatus.ERROR for c in self.checks):
             status, message = self.raised[0].status, self.raised[0].message
+        elif self.ran_out:  # the second worker, as a rule: its checks failed, and a batch tries again alone
+            status, message = ExerciseStatus.TIMED_OUT, RAN_OUT.format(self.exercise.wall_s)
         checks = tuple(map(self.timed.decided, self.exercise.checks, self.checks))
         assessed = [c for c in checks if c.status is not CheckStatus.NOT_ASSESSED]
         points, most = round(sum(c.points for c in checks), 6), round(sum(c.max_points for c in assessed), 6)

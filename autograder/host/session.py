@@ -63,6 +63,7 @@ class Session:
     masked: Sequence[str] = ()
     absent: Mapping[str, str] = field(default_factory=dict)  # names of the set-up cell that are masked here
     wall_s: float = 60.0
+    ran_out: bool = field(default=False, init=False)  # whether a request took longer than the time that was left
     _process: WorkerProcess | None = field(default=None, repr=False)
     _channel: Channel | None = field(default=None, repr=False)
     _left_s: float = field(default=-1.0, repr=False)
@@ -200,11 +201,14 @@ class Session:
             self._drop()
             raise AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True) from None
         except TimeoutError:
+            self.ran_out = True
             self._drop()
             message = f"The answer took longer than the {self.wall_s:g} s allowed for this exercise."
             raise AnswerFailedError(ExerciseStatus.TIMED_OUT, message, fatal=True) from None
         except WorkerGoneError:
-            raise _gone(self._drop()) from None
+            ending = self._drop()
+            self.ran_out |= ending.reason == "timed_out"
+            raise _gone(ending) from None
         finally:
             self._left_s -= time.monotonic() - started_s
 

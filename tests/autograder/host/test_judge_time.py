@@ -1,0 +1,37 @@
+"""Whatever worker of an answer runs out of time, the record says so: a batch then grades the answer again alone."""
+
+from dataclasses import replace
+
+import pytest
+
+from autograder.classroom.batch.engine import took_too_long
+from autograder.exercises import find
+from autograder.host.grading import graded_parts
+from autograder.host.judge import judge
+from autograder.host.records import CheckStatus, ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
+from autograder.host.sandbox import open_sandbox
+from tests.autograder.exercises.judged import reference
+
+SCRIPTED = "03_bias_gelu_script"
+WALL_S = 4.0
+
+
+def judged_in(exercise_id: str, answer: str, checks: int) -> ExerciseRecord:
+    """Judge an answer by the first checks of an exercise, in `WALL_S` seconds."""
+    exercise = find(exercise_id)
+    exercise = replace(exercise, wall_s=WALL_S, checks=exercise.checks[:checks])
+    return judge(exercise, graded_parts(exercise, {exercise_id: answer}), sandbox=open_sandbox(), seed=3)
+
+
+@pytest.mark.parametrize(("endless", "status"), [(True, ExerciseStatus.TIMED_OUT), (False, ExerciseStatus.GRADED)])
+def test_a_program_that_takes_too_long_in_the_second_worker_is_not_just_a_wrong_one(endless, status):
+    # the student's worker only compiles it
+    wrong = "while x.size(0) > 0: x = torch.tanh(x)\n    h = x + bias" if endless else "h = x - bias"
+    answer = reference(SCRIPTED).replace("h = x + bias", wrong, 1)
+    record = judged_in(SCRIPTED, answer, 1)
+
+    assert [check.status for check in record.checks] == [CheckStatus.FAILED]
+    assert (record.points, record.status) == (0, status)
+    assert (f"longer than the {WALL_S:g} s allowed" in record.message) is endless
+    graded = SubmissionRecord("03_torchscript", "a", "", SandboxRecord(1), (record,))
+    assert took_too_long(graded) is endless
