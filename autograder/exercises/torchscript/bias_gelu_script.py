@@ -1,5 +1,6 @@
 """Exercise 03.4: bias and GELU in TorchScript, forward and backward, each in one fusion group."""
 
+import functools
 import math
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -25,7 +26,7 @@ REDUCTIONS = {f"aten::{name}" for name in ("sum", "sum_to_size", "mean", "einsum
 
 def gelu(h: Tensor) -> Tensor:
     """Return the tanh approximation of GELU."""
-    return 0.5 * h * (1 + torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
+    return 0.5 * h * (1 + torch.tanh(_argument(h)))
 
 
 def forward(x: Tensor, bias: Tensor) -> Tensor:
@@ -44,14 +45,63 @@ def _gradients(grad: Tensor, x: Tensor, bias: Tensor, slope: Callable[[Tensor], 
     return by_x, by_x.sum_to_size(bias.shape)
 
 
-def _slope(h: Tensor, *, cubic: float = 1.0, inner: float = 1.0) -> Tensor:
-    """Return the derivative of `gelu` by autograd, with the shares of the cubic term and of tanh that are given."""
-    h = h.detach().clone().requires_grad_()
-    cube = cubic * h**3 + (1 - cubic) * (h**3).detach()
-    t = torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * cube))
-    value = 0.5 * h * (1 + inner * t + (1 - inner) * t.detach())
-    return torch.autograd.grad(value.sum(), h)[0]
+def _argument(h: Tensor) -> Tensor:
+    """Return the argument u of tanh."""
+    return math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)
 
+
+def _by_autograd(function: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
+    at = at.detach().clone().requires_grad_()
+    return torch.autograd.grad(function(at).sum(), at)[0]
+
+
+def _slope(
+    h: Tensor,
+    *,
+    first: float = 1.0,
+    second: float = 1.0,
+    outer: Callable[[Tensor], Tensor] = lambda h: h,
+    of_tanh: Callable[[Tensor], Tensor] = lambda u: _by_autograd(torch.tanh, u),
+    of_argument: Callable[[Tensor], Tensor] = lambda h: _by_autograd(_argument, h),
+) -> Tensor:
+    """Return the derivative of `gelu`, with its two summands times `first` and `second`, or another factor in it."""
+    u = _argument(h)
+    return first * 0.5 * (1 + torch.tanh(u)) + second * 0.5 * outer(h) * of_tanh(u) * of_argument(h)
+
+
+ROOT = math.sqrt(2 / math.pi)
+CHAIN = "Chain rule inside tanh: its derivative is multiplied by du/dh, with u the argument of tanh. "
+PRODUCT = "Product rule: h stands before the bracket and inside tanh; "
+HALVES = "Both terms of the product rule keep the 0.5 of the formula; "
+WRONG_SLOPES: Sequence[tuple[Callable[[Tensor], Tensor], str]] = (
+    (lambda h: _slope(h, second=0.0), f"{PRODUCT}the second term is missing."),
+    (lambda h: _slope(h, first=0.0), f"{PRODUCT}the first term, 0.5 * (1 + t), is missing."),
+    (lambda h: _slope(h, second=-1.0), f"{PRODUCT}the two terms are added, not subtracted."),
+    (lambda h: _slope(h, outer=torch.ones_like), f"{PRODUCT}the second term has lost its factor h."),
+    (lambda h: _slope(h, first=2.0), f"{HALVES}the first one has lost it."),
+    (lambda h: _slope(h, second=2.0), f"{HALVES}the second one has lost it."),
+    (lambda h: _slope(h, first=2.0, second=2.0), f"{HALVES}both have lost it."),
+    (lambda h: _slope(h, of_tanh=lambda u: 1 - torch.tanh(u)), "The derivative of tanh is 1 - t * t, not 1 - t."),
+    (lambda h: _slope(h, of_tanh=lambda u: 1 + torch.tanh(u) ** 2), "The derivative of tanh is 1 - t * t: a minus."),
+    (lambda h: _slope(h, of_argument=torch.ones_like), f"{CHAIN}du/dh is missing."),
+    (
+        lambda h: _slope(h, of_argument=lambda h: _by_autograd(_argument, h) / ROOT),
+        f"{CHAIN}sqrt(2/pi) is missing in du/dh.",
+    ),
+    (
+        lambda h: _slope(h, of_argument=lambda h: torch.full_like(h, ROOT)),
+        f"{CHAIN}The cubic term of u was not derived.",
+    ),
+    (
+        lambda h: _slope(h, of_argument=lambda h: ROOT * (1 + 0.044715 * h**2)),
+        "The derivative of 0.044715 * h**3 is 3 * 0.044715 * h**2; the 3 is missing.",
+    ),
+    (
+        lambda h: _slope(h, of_argument=lambda h: ROOT * (1 + 3 * 0.044715 * h)),
+        "The derivative of 0.044715 * h**3 is 3 * 0.044715 * h**2; it has h in place of h**2.",
+    ),
+)
+"""Mistakes in the slope of GELU, and what is said of them."""
 
 FIRST_ONLY = "The bias gradient was summed over the first dimension only; sum over all but the last."
 MISCONCEPTIONS = {
@@ -74,14 +124,7 @@ MISCONCEPTIONS = {
             lambda g, x, b: (backward(g, x, b)[0], backward(g, x, b)[0].sum(0)),
             FIRST_ONLY,
         ),
-        Misconception(
-            lambda g, x, b: _gradients(g, x, b, lambda h: _slope(h, inner=0.0)),
-            "Product rule: h stands before the bracket and inside tanh; the second term is missing.",
-        ),
-        Misconception(
-            lambda g, x, b: _gradients(g, x, b, lambda h: _slope(h, cubic=1 / 3)),
-            "The derivative of 0.044715 * h**3 is 3 * 0.044715 * h**2; the 3 is missing.",
-        ),
+        *(Misconception(functools.partial(_gradients, slope=wrong), says) for wrong, says in WRONG_SLOPES),
         Misconception(
             lambda g, x, b: _gradients(torch.ones_like(g), x, b, _slope),
             "Chain rule: the incoming gradient `grad` has to be multiplied in.",

@@ -138,7 +138,9 @@ def _require_allowed(node: ast.AST) -> None:
     if isinstance(node, ast.ClassDef | ast.FunctionDef) and (node.decorator_list or _is_builtin(node.name)):
         raise CodeRefusedError(f"a definition of {node.name}")
     if isinstance(node, ast.Call) and not _is_allowed(node.func):
-        raise CodeRefusedError(f"a call of {ast.unparse(node.func)[:80]}")
+        called = ast.unparse(node.func)[:80]
+        ready = ", a derivative that PyTorch has ready," if called.endswith("_backward") else ""
+        raise CodeRefusedError(f"a call of {called}{ready}")
 
 
 def _require_named_operators(tree: ast.Module) -> None:
