@@ -18,6 +18,8 @@ class Mounts:
     """Entries of the course that are shown, as paths below its root; None leaves it whole."""
     kept: tuple[str, ...] = ()
     """Directories below the temporary ones that stay visible, read-only, since an interpreter may lie there."""
+    covered: tuple[str, ...] = ()
+    """Directories of /proc that the worker sees empty."""
     own_users: bool = False
     """Whether to make a user namespace too; an ordinary user needs it to make the others."""
 

@@ -48,6 +48,8 @@ NOBODY = 65_534
 _NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
 # Capabilities that are needed to become the throw-away user and to give up all other rights.
 _CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+# Directories with numbers that count for the whole machine: one worker could tell another something by them.
+MACHINE_COUNTERS = ("/proc/sys/fs", "/proc/sys/kernel")
 _START_S, _END_S = 20.0, 10.0
 
 
@@ -72,7 +74,7 @@ class Bubblewrap(Sandbox):
         self.zygotes = ZygotePool(lambda: self._zygote(preload=True))
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        mounts = [*file_system(masked), *self._device.mounts]
+        mounts = [*map(Cover, MACHINE_COUNTERS), *file_system(masked), *self._device.mounts]
         options = [*_isolation(self._bwrap), *_files(mounts, limits), *_variables(environment("/tmp", self._device))]
         resources = self._resources(limits, spare=1)
 
@@ -90,6 +92,7 @@ class Bubblewrap(Sandbox):
             shm_bytes=limits.shm_bytes,
             course=tuple(target for _, target in course(masked)) if masked else None,
             kept=tuple(below_temporary(file_system())),
+            covered=MACHINE_COUNTERS,
             own_users=not _is_root(),
         )
         # Two processes are ours: the keeper, and the first process of the namespace.

@@ -25,6 +25,7 @@ DENIED = (
     # They tell which pages of a file are in the page cache, or drop them: a channel to the answer that is graded next.
     *("cachestat", "mincore", "fadvise64"),
     *("inotify_init", "inotify_init1"),
+    "io_setup",  # the machine counts such queues, for everybody to read
 )
 # Memory that belongs to no process: a control group counts it, a watchdog cannot.
 UNCOUNTED_MEMORY = ("memfd_create", "shmget", "msgget")

@@ -32,6 +32,8 @@ def mount_worker_view(mounts: Mounts) -> None:
     """Mount /proc, temporary files, terminals and the course, in the first process of the namespace."""
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("proc", "/proc", "proc", _SAFE | kernel.MS_NOEXEC)
+    for place in mounts.covered:
+        kernel.mount("tmpfs", place, "tmpfs", _SAFE | kernel.MS_RDONLY, "size=4k,mode=755")
     terminals = "newinstance,ptmxmode=0666,mode=620"
     kernel.mount("devpts", "/dev/pts", "devpts", kernel.MS_NOSUID | kernel.MS_NOEXEC, terminals)
     if mounts.course is not None:

@@ -35,8 +35,10 @@ def read_graph(target):
             except OSError:
                 continue
             return f"slowed process {process}"
-    try:  # 0 names the own group in every namespace; its priority stays as it is
-        os.setpriority(os.PRIO_PGRP, 0, os.getpriority(os.PRIO_PROCESS, 0))
-    except OSError:
-        return ""
-    return "the priority of a group can be set"
+    for kind, who in ((os.PRIO_PGRP, "group"), (os.PRIO_USER, "user")):
+        try:  # 0 names the own one in every namespace; the priority of a user's quickest process stays as it is
+            os.setpriority(kind, 0, os.getpriority(kind, 0))
+        except OSError:
+            continue
+        return f"the priority of a {who} can be set"
+    return ""
