@@ -41,6 +41,7 @@ ADVICE: tuple[tuple[str, tuple[str, ...], str], ...] = (
         ("does not require grad",),
         "A step before cut the graph: look for detach, item, data or no_grad.",
     ),
+    ("EOFError", ("reading a line",), "Nobody is there to answer `input`: take what the function needs as arguments."),
     ("StopIteration", ("",), "next() found nothing: give it a second argument for this case."),
 )
 """The type of an exception, words of its message that occur in this order, and the advice."""

@@ -214,7 +214,8 @@ def cell_source(answer: object) -> str:
     if not source:
         raise NoSourceError(
             f"The text of {code.co_name} was not kept by this Python session. "
-            "Define it in a notebook cell or in a file, run that, and call check again."
+            "Define it in a notebook cell or in a file, run that, and call check again. "
+            "A cell that begins with a command such as %%time keeps no text: remove that line."
         )
     return source
 

@@ -39,6 +39,7 @@ SLIPS = [
     ("04_custom_tracer", ["leaf modules"], (" or super().is_leaf_module(module, path)", "")),
     ("04_shape_propagation", ["tensors"], (".removeprefix('torch.')", "")),
     ("04_cost_annotator", ["FLOPs"], ("= 2 * values", "= values")),
+    ("04_render_graph", ["rendering"], ("enumerate(module.graph.nodes)", "enumerate(module.graph.nodes, 1)")),
     ("04_render_graph", ["nesting"], ("f'({inside})'", "f'({inside}{\",\" * (len(value) == 1)})'")),
 ]
 # exercise, a right spelling that another way of grading refused

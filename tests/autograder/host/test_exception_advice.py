@@ -1,9 +1,18 @@
 """Advice follows from the type and the words of an exception, and only known ones have some."""
 
+import io
+
 import pytest
 import torch
 
 from autograder.host.exception_advice import advice
+
+
+def _ask_nobody():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", io.StringIO())
+        input()
+
 
 RAISED = [
     (lambda: torch.sqrt(3), "use `math`"),
@@ -19,6 +28,7 @@ RAISED = [
     (lambda: torch.ones(2, requires_grad=True).add_(1), "Make a new tensor"),
     (lambda: torch.ones(()).backward(), "cut the graph"),
     (lambda: next(iter([])), "second argument"),
+    (lambda: _ask_nobody(), "as arguments"),
     (lambda: None.shape, "returns its result"),
     (lambda: iter(None), "returns its result"),
     (lambda: torch.fx.symbolic_trace(lambda x: x if x > 0 else -x), "a leaf"),

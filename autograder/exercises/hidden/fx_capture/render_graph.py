@@ -4,6 +4,7 @@ from typing import Any
 
 from torch import fx
 
+from autograder.exercises.fx_capture.render_graph import FROM_ONE
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.random_graphs import At, RandomGraph
 from autograder.host.draw import Draw
@@ -73,6 +74,7 @@ COMMA = "a tuple of one stands as (%0), without a comma after it."
 
 
 BELIEFS = (
+    Belief(lambda module, *i: _rendered(module, lambda number, node: f"%{number + 1}"), FROM_ONE),
     Belief(lambda module, *i: _rendered(module, lambda number, node: f"%{number}", comma=True), COMMA),
     Belief(
         lambda module, *i: _rendered(module, lambda number, node: f"%{node.name}"),
@@ -103,8 +105,8 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("nested arguments and results", "nesting", 1, sees(known, nested)),
-        Check("texts, truth values and numbers", "literals", 1, sees(known, literals)),
+        Check("nested arguments and results", "nesting", 1, sees(known, nested, granted=(FROM_ONE,))),
+        Check("texts, truth values and numbers", "literals", 1, sees(known, literals, granted=(FROM_ONE,))),
     ),
     controls=(
         ANSWERS.reference(5),
@@ -114,6 +116,7 @@ HIDDEN = HiddenPart(
             ("labels[node] = f'%{number}'", "labels[node] = f'%{node.name}'"),
             ("f'%{number} = {line}'", "f'%{node.name} = {line}'"),
         ),
+        ANSWERS.edited("from one", 3.4, ("enumerate(module.graph.nodes)", "enumerate(module.graph.nodes, 1)")),
         ANSWERS.edited("keywords as written", 5, ("sorted(node.kwargs)", "node.kwargs"), below=True),
         ANSWERS.edited("texts without quotes", 5, ("repr(value)", "str(value)"), below=True),
         ANSWERS.edited("lists as tuples", 5, ("f'[{inside}]'", "f'({inside})'"), below=True),
