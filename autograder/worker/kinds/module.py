@@ -5,8 +5,9 @@ module computes with other weights of the same sizes, so that one that keeps wha
 """
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from autograder.worker.source import AnswerError
 from autograder.worker.tensors import call_on_tensors, filled, to_raw, to_torch
 
 MAX_FILE_BYTES = 32 << 20
+NAMES_SHOWN = 3
 
 
 class NotAModuleError(AnswerError):
@@ -77,7 +79,16 @@ def load_state(module: nn.Module, state: Mapping[str, torch.Tensor]) -> None:
     try:
         module.load_state_dict(state)
     except RuntimeError as error:
-        raise NotAModuleError(f"The module cannot take the weights it should have. {error}") from None
+        own = module.state_dict()
+        lacks, more = [name for name in state if name not in own], [name for name in own if name not in state]
+        told = [f"It lacks {_listed(lacks)}."] * bool(lacks) + [f"It has also {_listed(more)}."] * bool(more)
+        why = " ".join(told or [shorten(str(error), 300)])
+        raise NotAModuleError(f"The module cannot take the weights it should have. {why}") from None
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:NAMES_SHOWN])
+    return f"{shown} and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else shown
 
 
 def _described(module: nn.Module, folder: Path) -> Result[Described]:

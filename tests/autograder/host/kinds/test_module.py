@@ -117,7 +117,20 @@ def test_a_state_that_does_not_fit_is_said_in_words(answer_of):
     built = answer_of(NET).built(BUILD, {**STATE, "extra": torch.ones(1)})
     with pytest.raises(AnswerFailedError, match="cannot take the weights") as failed:
         built.call(Case((torch.ones(1, 3),)))
-    assert "extra" in failed.value.message
+    assert "It lacks `extra`." in failed.value.message
+
+
+def test_of_many_names_that_do_not_fit_some_are_said(answer_of):
+    built = answer_of(NET).built(BUILD, {f"layer.{number}": torch.ones(1) for number in range(9)})
+    with pytest.raises(AnswerFailedError, match=r"lacks `layer\.0`, `layer\.1`, `layer\.2` and 6 more\. It has also"):
+        built.call(Case((torch.ones(1, 3),)))
+
+
+def test_a_weight_of_another_shape_is_said_in_words(answer_of):
+    built = answer_of(NET).built(BUILD, {name: torch.ones(7) for name in STATE})
+    with pytest.raises(AnswerFailedError, match="size mismatch for") as failed:
+        built.call(Case((torch.ones(1, 3),)))
+    assert len(failed.value.message) < 500
 
 
 def test_what_is_no_module_is_said_in_words(answer_of):
