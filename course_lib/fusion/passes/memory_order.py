@@ -9,14 +9,15 @@ are drawn in the same order; nothing moves past a call that cannot be observed, 
 or that runs for its effect only, such as an assertion.
 
 The best order is a hard problem, so this is a search: it keeps the few partial orders with the lowest peaks and
-extends each by one node. What it finds is counted as a whole on fake tensors before it is taken, without gradients and
-with them. The peak must fall in the first count and must not rise in the second, where saved tensors stay alive in any
-order. Under `torch.no_grad()`, only the first count is made.
+extends each by one node, of the first that may come next. What it finds is counted as a whole on fake tensors before it
+is taken, without gradients and with them. The peak must fall in the first count and must not rise in the second, where
+saved tensors stay alive in any order. Under `torch.no_grad()`, only the first count is made.
 """
 
+import heapq
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -37,6 +38,7 @@ from course_lib.graph.shapes import run_on_fakes
 from course_lib.isolation import preserving
 
 WIDTH, STATES = 16, 20_000  # partial orders that are kept: 16 in graphs of up to 1,250 calls, fewer in larger ones
+NEXT = 32  # calls that a partial order is extended by: of those that may come next, the first in the graph
 FAILED = sys.maxsize  # more than any count
 Order = Sequence[int]  # the numbers of calls, which count them in the order of the graph
 
@@ -151,7 +153,7 @@ class _Program:
         """Return the bytes that are alive at once in an order."""
         state = _Partial(0, 0, 0, ())
         for number in order:
-            state = self._then(state, number, ())
+            state = self._then(state, number)
         return state.peak
 
     def search(self, before: Sequence[int]) -> tuple[int, list[int]]:
@@ -166,27 +168,33 @@ class _Program:
             found: dict[int, _Partial] = {}
             for state in states:
                 for number in self._choices(state):
-                    done = state.done | 1 << number
-                    freed = [one for one in after[number] if not before[one] & ~done]
-                    new = self._then(state, number, freed)
-                    if done not in found or (new.peak, new.moved) < (found[done].peak, found[done].moved):
-                        found[done] = new
-            states = sorted(found.values(), key=lambda one: (one.peak, one.live, one.moved))[:width]
+                    new = self._then(state, number)
+                    known = found.get(new.done)
+                    if known is None or (new.peak, new.moved) < (known.peak, known.moved):
+                        found[new.done] = new
+            kept = heapq.nsmallest(width, found.values(), key=lambda one: (one.peak, one.live, one.moved))
+            states = [replace(one, ready=_ready(one, before, after)) for one in kept]
         return states[0].peak, states[0].order()
 
     def _choices(self, state: _Partial) -> Sequence[int]:
         """Return a call that makes nothing, which is never worse now than later; without one, all that are ready."""
         free = next((one for one in state.ready if not self.made[one] and not self.beside[one]), None)
-        return state.ready if free is None else (free,)
+        return state.ready[:NEXT] if free is None else (free,)
 
-    def _then(self, state: _Partial, number: int, freed: Sequence[int]) -> _Partial:
-        """Return the state after one more call, which makes `freed` ready."""
+    def _then(self, state: _Partial, number: int) -> _Partial:
+        """Return the state after one more call; what is ready is still as before it."""
         live = state.live + sum(self.sizes[one] for one in self.made[number])
         peak, done = max(state.peak, live + self.beside[number]), state.done | 1 << number
         live -= sum(self.sizes[one] for one in self.held[number] if not self.holders[one] & ~done)
-        ready = tuple(sorted((*(one for one in state.ready if one != number), *freed)))
         moved = state.moved + (~state.done & (1 << number) - 1).bit_count()
-        return _Partial(peak, live, done, ready, moved, (number, state.path))
+        return _Partial(peak, live, done, state.ready, moved, (number, state.path))
+
+
+def _ready(state: _Partial, before: Sequence[int], after: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the calls that may come next: without the last one, and with those that waited for it."""
+    last, _ = state.path
+    freed = [one for one in after[last] if not before[one] & ~state.done]
+    return tuple(sorted((*(one for one in state.ready if one != last), *freed)))
 
 
 def _calls(graph: fx.Graph) -> list[fx.Node]:

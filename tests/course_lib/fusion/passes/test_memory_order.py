@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -233,3 +234,21 @@ def test_many_independent_branches_are_ordered_in_a_moment() -> None:
     assert result.cost_after is not None
     assert result.cost_before.peak_bytes > 60 * SQUARE
     assert result.cost_after.peak_bytes < 2 * SQUARE
+
+
+def test_twice_as_many_branches_take_about_twice_as_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    then, steps = memory_order._Program._then, [0]
+
+    def counted(*args: Any) -> Any:
+        steps[-1] += 1
+        return then(*args)
+
+    def many(x: Tensor, branches: int) -> Tensor:
+        return sum(torch.outer(x, x + number).sum(0) for number in range(branches))
+
+    monkeypatch.setattr(memory_order._Program, "_then", counted)
+    for branches in (30, 60, 120):
+        steps.append(0)
+        fuse(lambda x, branches=branches: many(x, branches), (X,), [NAME])
+    _, *found = steps
+    assert found[2] / found[1] < 3 > found[1] / found[0], found
