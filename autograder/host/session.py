@@ -143,6 +143,7 @@ class Session:
         if not self._starts:
             self._left_s = self.wall_s
         elif self._left_s <= 0:  # a graph that used up the time gets no more for the next check
+            self.ran_out = True
             message = f"No time is left of the {self.wall_s:g} s allowed for this exercise."
             raise AnswerFailedError(ExerciseStatus.TIMED_OUT, message, fatal=True)
         self._starts += 1
