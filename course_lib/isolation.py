@@ -6,7 +6,7 @@ import sys
 import sysconfig
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -66,6 +66,21 @@ def fresh_inputs(inputs: Sequence[object]) -> tuple[Any, ...]:
     return tuple(tree_map_only(torch.Tensor, fresh, list(inputs)))
 
 
+def backward_to(leaves: Iterable[object], results: Iterable[object], seed: int) -> None:
+    """Run the backward pass of all results at once, and leave gradients in `leaves` only.
+
+    No other tensor gets a gradient, no hook of another leaf runs, and no graph is freed: a program may use results of
+    operators that its caller still needs. The weights of the results depend on the seed and the shapes only.
+    """
+    roots = [one for one in results if isinstance(one, torch.Tensor) and one.requires_grad]
+    generator = torch.Generator().manual_seed(seed)
+    weights = [torch.randn(root.shape, generator=generator, dtype=torch.float64).to(root) for root in roots]
+    tensors = (one for one in leaves if isinstance(one, torch.Tensor) and one.is_leaf and one.requires_grad)
+    wanted = {id(one): one for one in tensors}
+    if roots and wanted:
+        torch.autograd.backward(roots, weights, retain_graph=True, inputs=list(wanted.values()))
+
+
 def _remember(value: object, restores: list[Restore], seen: set[int]) -> None:
     """Record how to restore `value` and all that it holds."""
     if id(value) in seen:
@@ -113,7 +128,8 @@ def is_users(module_name: str) -> bool:
 
 
 def _tensor_restore(tensor: torch.Tensor) -> Restore:
-    values, needs_gradient, gradient = tensor.detach().clone(), tensor.requires_grad, tensor.grad
+    values, needs_gradient = tensor.detach().clone(), tensor.requires_grad
+    gradient = tensor.grad if _keeps_gradient(tensor) else None
     gradient_values = None if gradient is None else gradient.detach().clone()
     memory = tensor.data  # the same memory, also if the tensor is resized or given other data
     was_leaf = tensor.is_leaf
@@ -129,13 +145,17 @@ def _tensor_restore(tensor: torch.Tensor) -> Restore:
         if not tensor.is_meta and not _equal(tensor, values):
             with torch.no_grad():
                 tensor.copy_(values)
-        if tensor.is_leaf and tensor.grad is not gradient:
+        if _keeps_gradient(tensor) and tensor.grad is not gradient:
             tensor.grad = gradient
         if gradient is not None and gradient_values is not None and not _equal(gradient, gradient_values):
             with torch.no_grad():
                 gradient.copy_(gradient_values)
 
     return restore
+
+
+def _keeps_gradient(tensor: torch.Tensor) -> bool:
+    return tensor.is_leaf or tensor.retains_grad
 
 
 def _moved(tensor: torch.Tensor, memory: torch.Tensor) -> bool:

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from course_lib.capture.differences import difference
 from course_lib.capture.outside_state import Variable, tensors_of, values_of
-from course_lib.isolation import fresh_inputs, seed_everything
+from course_lib.isolation import backward_to, fresh_inputs, seed_everything
 
 Value = Any
 MISSING = "missing"  # said of a gradient
@@ -60,7 +60,8 @@ class Call:
 def behaviour_of(run: Callable[..., Any], call: Call) -> Behaviour:
     """Call `run` with the random states set by the seed, and return everything that it did.
 
-    If gradients are recorded, a backward pass from all results follows, with random weights.
+    If gradients are recorded, a backward pass from all results follows, with random weights. It reaches the inputs, the
+    parameters and the variables, and keeps the graphs of tensors that the program did not make.
     """
     leaves, inputs = _inputs(call)
     parameters = [_parameters(owner) for owner in call.owners] or [{}]
@@ -74,7 +75,10 @@ def behaviour_of(run: Callable[..., Any], call: Call) -> Behaviour:
     layout = _layouts(result, inputs, parameters)
     moved = tuple(_place(tensor) != place for tensor, place in places)
     frozen = freeze(result)  # a backward hook may change it
-    failed, printed_later = _backward(result, call.seed) if raised is None and torch.is_grad_enabled() else (None, "")
+    failed, printed_later = None, ""
+    if raised is None and torch.is_grad_enabled():
+        reached = (*leaves, *(tensor for owned in parameters for tensor in owned.values()))
+        failed, printed_later = _backward(reached, result, call.seed)
     drawn += _random_states()
     after = state_of(call.owners[0] if call.owners else None)
     return Behaviour(
@@ -161,20 +165,12 @@ def _random_states() -> tuple[Value, ...]:
     return torch.get_rng_state(), random.getstate()
 
 
-def _backward(result: Any, seed: int) -> tuple[Exception | None, str]:
-    """Run the backward pass of all results at once, and return what it raised and printed.
-
-    Its weights depend on the seed and the shapes only.
-    """
-    roots = [tensor for tensor in _tensors(result) if tensor.requires_grad]
-    if not roots:
-        return None, ""
-    generator = torch.Generator().manual_seed(seed)
-    weights = [torch.randn(root.shape, generator=generator, dtype=torch.float64).to(root) for root in roots]
+def _backward(leaves: Iterable[torch.Tensor], result: Any, seed: int) -> tuple[Exception | None, str]:
+    """Run the backward pass of all results at once, and return what it raised and printed."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         try:
-            torch.autograd.backward(roots, weights)
+            backward_to(leaves, _tensors(result), seed)
         except Exception as error:  # hooks and backward functions of the program may raise anything
             return error, printed.getvalue()
     return None, printed.getvalue()

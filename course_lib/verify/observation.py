@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import TreeSpec, tree_flatten
 
-from course_lib.isolation import seed_everything
+from course_lib.isolation import backward_to, seed_everything
 
 Program = nn.Module | Callable[..., object]
 
@@ -56,7 +56,7 @@ def observe(program: Program, inputs: Sequence[object], *, gradients: bool, seed
     random_states = (digest_of_random_state(), random.getstate())
     outputs, structure = tree_flatten(result)
     if gradients:
-        _backward(outputs, seed)
+        backward_to((*leaves, *parameters.values()), outputs, seed)
     held = {f"input {number}": value for number, value in enumerate(given)} | parameters
     return Observation(
         outputs=tuple(_detached(value) for value in outputs),
@@ -147,12 +147,3 @@ def _aliases(value: object, held: Mapping[str, object]) -> tuple[str, ...]:
     memory = value.untyped_storage().data_ptr()
     tensors = {name: other for name, other in held.items() if isinstance(other, torch.Tensor)}
     return tuple(name for name, other in tensors.items() if other.untyped_storage().data_ptr() == memory)
-
-
-def _backward(outputs: Sequence[object], seed: int) -> None:
-    """Run the backward pass of all outputs at once, with random weights that depend on seed and shapes only."""
-    generator = torch.Generator().manual_seed(seed)
-    roots = [value for value in outputs if isinstance(value, torch.Tensor) and value.requires_grad]
-    weights = [torch.randn(root.shape, generator=generator, dtype=torch.float64).to(root) for root in roots]
-    if roots:
-        torch.autograd.backward(roots, weights)
