@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.utils._pytree import tree_map_only
@@ -103,12 +104,14 @@ def _remember(value: object, restores: list[Restore], seen: set[int]) -> None:
 
 def _remember_object(value: Any, restores: list[Restore], seen: set[int]) -> None:
     """Record how to restore a source of random numbers, or the attributes of an object of the user's own class."""
-    if isinstance(value, random.Random):
+    if isinstance(value, random.Random) and not isinstance(value, random.SystemRandom):
         python = value.getstate()
         restores.append(lambda: value.setstate(python))
     elif isinstance(value, torch.Generator):
         own = value.get_state()
         restores.append(functools.partial(_set_state, value, own))
+    elif type(value).__module__.partition(".")[0] == "numpy":
+        _remember_numpy(value, restores, seen)
     elif isinstance(value, SimpleNamespace) or is_users(type(value).__module__):
         _remember(getattr(value, "__dict__", None), restores, seen)
 
@@ -117,12 +120,32 @@ def _set_state(generator: torch.Generator, state: torch.Tensor) -> None:
     generator.set_state(state)
 
 
+def _remember_numpy(value: Any, restores: list[Restore], seen: set[int]) -> None:
+    """Record how to restore an array, unless it lies in a file, or a generator of NumPy."""
+    if isinstance(value, np.ndarray) and value.flags.writeable and not isinstance(value, np.memmap):
+        numbers = value.copy()
+        restores.append(lambda: np.copyto(value, numbers))
+        for part in value.flat if value.dtype.hasobject else ():
+            _remember(part, restores, seen)
+    elif isinstance(value, np.random.Generator | np.random.BitGenerator):
+        bits = value.bit_generator if isinstance(value, np.random.Generator) else value
+        restores.append(functools.partial(setattr, bits, "state", bits.state))
+    elif isinstance(value, np.random.RandomState):
+        restores.append(functools.partial(value.set_state, value.get_state()))
+
+
 LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 @functools.cache
 def is_users(module_name: str) -> bool:
-    """Tell whether a module is the user's own: neither of Python nor of an installed package."""
+    """Tell whether a module is the user's own: neither of Python nor of an installed package.
+
+    Of this library the programs are the user's, for a lesson to capture them. Its machinery is not: caches that it
+    fills while a program is captured must stay filled.
+    """
+    if module_name.partition(".")[0] == "course_lib":
+        return module_name.startswith("course_lib.models")
     file = getattr(sys.modules.get(module_name), "__file__", None)
     return module_name == "__main__" or (file is not None and not file.startswith(LIBRARIES))
 
@@ -197,10 +220,7 @@ def _random_states() -> list[Restore]:
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         cuda = torch.cuda.get_rng_state_all()
         restores.append(lambda: torch.cuda.set_rng_state_all(cuda))
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        state = numpy.random.get_state()
-        restores.append(lambda: numpy.random.set_state(state))
+    restores.append(functools.partial(np.random.set_state, np.random.get_state()))
     return restores
 
 

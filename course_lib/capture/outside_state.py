@@ -13,9 +13,10 @@ from types import CellType, CodeType, FunctionType, MethodType, ModuleType, Simp
 from typing import Any
 
 import torch
-from torch import nn
+from torch import fx, nn
 from torch.utils._pytree import tree_map
 
+from course_lib.capture.captured import Captured
 from course_lib.isolation import Restore, is_users, restore_of
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -34,7 +35,7 @@ class Variable:
 def variables_of(program: object) -> tuple[tuple[Variable, ...], frozenset[str]]:
     """Return the variables outside of a program that its code refers to, and the names that this code uses.
 
-    Code of the user's that the program calls belongs to it.
+    Code of the user's that the program calls belongs to it. A program may be a graph, or hold some: a `Captured`.
     """
     walk = _Walk()
     walk.visit(program)
@@ -116,12 +117,20 @@ class _Walk:
             self._class(value)
         elif isinstance(value, nn.Module):
             self._module(value)
+        elif isinstance(value, Captured):
+            for graph in value.graphs.values():
+                self.visit(graph)
+        elif isinstance(value, torch.export.ExportedProgram):
+            self.visit(value.graph_module)
         elif is_users(type(value).__module__):
             self.visit(type(value))
 
     def _module(self, module: nn.Module) -> None:
         for part in module.modules():
             self.visit(type(part))
+            if isinstance(part, fx.GraphModule):
+                for node in part.graph.nodes:
+                    self.visit(node.target)
             hooks = (part._forward_hooks, part._forward_pre_hooks, part._backward_hooks, vars(part))
             for table in hooks:
                 for held in list(table.values()):

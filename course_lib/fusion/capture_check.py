@@ -31,51 +31,67 @@ Program = nn.Module | Callable[..., object]
 
 
 def losses(
-    program: Program, gm: fx.GraphModule, example_inputs: Sequence[object], traced: Sequence[str] = ()
+    program: Program, gm: fx.GraphModule, example_inputs: Sequence[object], outside: "Outside"
 ) -> tuple[str, ...]:
     """Return a short text on each thing that the program does on the example inputs and its graph does not.
 
     Each runs forward and backward once, with gradients for the inputs, and once more in the other training mode if
     code of the user's reads `training`. The program, its inputs, variables outside and random states are restored.
-    Programs without data, on fake or meta tensors, are not run. `traced` are texts on what was lost while tracing; they
-    are returned if nothing else shows it, as for a factor on a buffer that is still zero.
+    Programs without data, on fake or meta tensors, are not run. What was lost while tracing, see `Outside`, is returned
+    if nothing else shows it, as for a factor on a buffer that is still zero.
     """
     held = [*program.parameters(), *program.buffers()] if isinstance(program, nn.Module) else []
     tensors = [one for one in (*held, *tree_leaves(list(example_inputs))) if isinstance(one, torch.Tensor)]
     if any(one.is_meta or isinstance(one, FakeTensor) for one in tensors):
         return ()
-    variables, names = variables_of(program)
-    other_mode = isinstance(program, nn.Module) and "training" in names
-    check = _Check(program, gm, tuple(example_inputs), variables)
+    other_mode = isinstance(program, nn.Module) and "training" in outside.names
+    check = _Check(program, gm, tuple(example_inputs), outside.variables)
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         found = list(check.texts(None))
         if other_mode and not found:
             name = "evaluation" if gm.training else "training"
             found = [f"in {name} mode, {text}" for text in check.texts(not gm.training)]
-    found = found or list(dict.fromkeys(traced))
+    found = found or list(dict.fromkeys(outside.traced))
     more = len(found) - SHOWN
     return (*found[:SHOWN], *([f"and {more} more of this kind"] if more > 0 else []))
 
 
-@contextlib.contextmanager
-def outside_kept(program: object) -> Iterator[list[str]]:
-    """Restore the variables outside of a program, which runs once while torch.fx traces it.
+class Outside:
+    """What stands outside of a program: the variables that its code refers to, and the random states.
 
-    Gives a list of texts on what this run wrote or drew, since operators on real tensors do not become nodes.
+    As a context it restores them at its end. torch.fx runs the program while it traces, and whatever runs a graph on
+    fake tensors runs the functions and modules of the user's that are nodes of it.
     """
-    variables = variables_of(program)[0]
-    restore = restore_outside(variables)
-    held = [(one, name) for name, one in tensors_of(variables).items()]
-    if isinstance(program, nn.Module):
-        held += [(one, "a tensor that the program holds") for one in tensors_held(program)]
-        held += [(one, name) for name, one in (*program.named_parameters(), *program.named_buffers())]
-    watch = _Watch({storage_of(tensor): name for tensor, name in held})
-    try:
-        with watch:
-            yield watch.seen
-    finally:
-        restore()
+
+    def __init__(self, program: object) -> None:
+        self.variables, self.names = variables_of(program)
+        self.traced: list[str] = []
+        """What the program wrote or drew while it was traced, since operators on real tensors do not become nodes."""
+        self._program = program
+        self._restore = restore_outside(self.variables)
+
+    def __enter__(self) -> "Outside":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._restore()
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Note in `traced` what the program does while it is traced, and restore what is outside."""
+        held = [(one, name) for name, one in tensors_of(self.variables).items()]
+        if isinstance(self._program, nn.Module):
+            held += [(one, "a tensor that the program holds") for one in tensors_held(self._program)]
+            named = (*self._program.named_parameters(), *self._program.named_buffers())
+            held += [(one, name) for name, one in named]
+        watch = _Watch({storage_of(tensor): name for tensor, name in held})
+        try:
+            with watch:
+                yield
+        finally:
+            self.traced += watch.seen
+            self._restore()
 
 
 class _Watch(TorchDispatchMode):

@@ -9,7 +9,7 @@ from torch.utils._pytree import tree_leaves
 
 from course_lib.capture import Captured, capture
 from course_lib.errors import FusionError
-from course_lib.fusion.capture_check import losses, outside_kept, warn
+from course_lib.fusion.capture_check import Outside, losses, warn
 from course_lib.fusion.composites import in_whole_operators
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.kept_state import keep_state
@@ -48,7 +48,8 @@ def fuse(
 
     `program` is a module or function, captured with torch.fx; or a graph module from torch.fx, from `torch.compile`'s
     backends or from `torch._dynamo.export`; or a `Captured`; or the result of `torch.export.export`. The program is
-    never changed, even if an error is raised. The graph shares its parameters and modules. `example_inputs` determine
+    never changed, even if an error is raised, nor are random states and variables outside that its code refers to. The
+    graph shares its parameters and modules. `example_inputs` determine
     shapes and types, and the graph is correct for inputs of the same shapes and types. If an exported program has
     symbolic sizes, fusions that depend on them are decided when the graph runs, see `inserted_modules.py`. The graph of
     a backend takes its parameters as inputs too. Where a graph has parts of which ATen makes larger operators, such as
@@ -65,20 +66,25 @@ def fuse(
     captured, and `GraphError` if the graph cannot run on inputs of these shapes.
     """
     selected = chosen(passes, level)
-    with _ordinary_tensors(program, example_inputs):
-        result = _fused(program, example_inputs, selected, checked=check)
+    with _ordinary_tensors(program, example_inputs), Outside(program) as outside:
+        result = _fused(program, example_inputs, selected, outside, checked=check)
     if result.lost:
         warn(result.lost)
     return result
 
 
 def _fused(
-    program: Program, example_inputs: Sequence[object], passes: Iterable[GraphPass], *, checked: bool
+    program: Program,
+    example_inputs: Sequence[object],
+    passes: Iterable[GraphPass],
+    outside: Outside,
+    *,
+    checked: bool,
 ) -> FusionResult:
-    with outside_kept(program) as traced:
+    with outside.watched():
         captured = _graph_of(program, example_inputs)
     is_graph = isinstance(program, (Captured, torch.export.ExportedProgram, fx.GraphModule))
-    lost = losses(program, captured, example_inputs, traced) if checked and not is_graph else ()
+    lost = losses(program, captured, example_inputs, outside) if checked and not is_graph else ()
     gm = copy_of(captured)
     remember_symbols(gm.graph)
     state = _state_of(program)

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+import torch.nn.functional as F
+from torch import Tensor, fx, nn
 
 from course_lib.capture.outside_state import restore_outside, tensors_of, values_of, variables_of
+from course_lib.fusion import PASSES
 
 LIST: list[int] = [1]
 QUEUE = deque([1])
@@ -87,6 +89,7 @@ def test_all_that_a_program_changes_outside_of_itself_is_restored() -> None:
     assert "random" in names
 
 
-def test_code_of_installed_packages_is_not_searched() -> None:
-    variables, _ = variables_of(nn.Sequential(nn.Linear(2, 2), nn.MultiheadAttention(2, 1)))
-    assert variables == ()
+def test_code_of_installed_packages_and_of_the_library_is_not_searched() -> None:
+    fused = PASSES["bias_gelu"]().call(fx.symbolic_trace(lambda x, b: F.gelu(x + b))).graph_module
+    for program in (nn.Sequential(nn.Linear(2, 2), nn.MultiheadAttention(2, 1)), fused):
+        assert variables_of(program)[0] == ()

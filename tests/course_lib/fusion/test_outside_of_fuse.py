@@ -1,12 +1,16 @@
 """What stands outside of a program is after `fuse` as it was before: autograd graphs, gradients, variables, draws."""
 
+import random
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+import torch.nn.functional as F
+from torch import Tensor, fx, nn
 
+from course_lib.capture import capture
 from course_lib.fusion import fuse
 from course_lib.verify import verify
 
@@ -62,3 +66,72 @@ def test_verifying_keeps_the_graphs_of_the_caller_too() -> None:
     assert verify(_closure(held), _closure(held), (X,)).passed
     assert leaf.grad is None
     held.sum().backward()
+
+
+LOG: list[str] = []
+COUNT = 0
+ARRAY = np.zeros(3)
+THINGS = np.array([[], None], dtype=object)
+NUMPY, OLD_NUMPY = np.random.default_rng(1), np.random.RandomState(1)
+PYTHON, SYSTEM = random.Random(1), random.SystemRandom()
+TORCH = torch.Generator()
+
+
+def _do_all(x: Tensor) -> Tensor:
+    global COUNT
+    COUNT += 1
+    LOG.append("called")
+    ARRAY[0] += 1
+    THINGS[0].append(1)
+    number = NUMPY.random() + OLD_NUMPY.rand() + PYTHON.random() + SYSTEM.random() + random.random() + np.random.rand()
+    return x * number + torch.rand(1) + torch.rand(1, generator=TORCH)
+
+
+fx.wrap("_do_all")
+
+
+class Leaf(nn.Module):
+    """A module that stays one node of a graph."""
+
+    calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        Leaf.calls += 1
+        return _do_all(x)
+
+
+def _outside() -> str:
+    bits = (NUMPY.bit_generator.state, OLD_NUMPY.get_state(), np.random.get_state())
+    generators = (PYTHON.getstate(), random.getstate(), TORCH.get_state().tolist(), torch.get_rng_state().tolist())
+    return repr((LOG, COUNT, Leaf.calls, ARRAY, THINGS, bits, generators))
+
+
+def _calls(x: Tensor) -> Tensor:
+    return F.gelu(_do_all(x) + x)
+
+
+def _of_leaves() -> fx.GraphModule:
+    graph = fx.Graph()
+    graph.output(graph.call_module("0", (graph.placeholder("x"),)))
+    return fx.GraphModule(nn.Sequential(Leaf()), graph)
+
+
+PROGRAMS: dict[str, Callable[[], Any]] = {
+    "wrapped": lambda: _calls,
+    "traced into": lambda: Leaf(),
+    "graph": lambda: fx.symbolic_trace(_calls),
+    "captured": lambda: capture(_calls),
+    "leaf module": _of_leaves,
+}
+
+
+@pytest.mark.filterwarnings("ignore:fuse. the graph of torch.fx does not do all")
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_variables_and_generators_outside_are_as_before(name: str, check: bool) -> None:
+    program = PROGRAMS[name]()
+    before = _outside()
+    fuse(program, (X,), check=check)
+    assert _outside() == before
+    program(X)
+    assert _outside() != before  # the program does change them
