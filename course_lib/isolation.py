@@ -67,11 +67,12 @@ def fresh_inputs(inputs: Sequence[object]) -> tuple[Any, ...]:
     return tuple(tree_map_only(torch.Tensor, fresh, list(inputs)))
 
 
-def backward_to(leaves: Iterable[object], results: Iterable[object], seed: int) -> None:
+def backward_to(leaves: Iterable[object], results: Iterable[object], seed: int, *, keep_graph: bool = False) -> None:
     """Run the backward pass of all results at once, and leave gradients in `leaves` only.
 
-    No other tensor gets a gradient, no hook of another leaf runs, and no graph is freed: a program may use results of
-    operators that its caller still needs. The weights of the results depend on the seed and the shapes only.
+    No other tensor gets a gradient, and no hook of another leaf runs: a program may use results of operators that its
+    caller still needs. Their graph is not freed, if it leads to no leaf or with `keep_graph`, which Inductor's code may
+    refuse. The weights of the results depend on the seed and the shapes only.
     """
     roots = [one for one in results if isinstance(one, torch.Tensor) and one.requires_grad]
     generator = torch.Generator().manual_seed(seed)
@@ -79,7 +80,7 @@ def backward_to(leaves: Iterable[object], results: Iterable[object], seed: int) 
     tensors = (one for one in leaves if isinstance(one, torch.Tensor) and one.is_leaf and one.requires_grad)
     wanted = {id(one): one for one in tensors}
     if roots and wanted:
-        torch.autograd.backward(roots, weights, retain_graph=True, inputs=list(wanted.values()))
+        torch.autograd.backward(roots, weights, retain_graph=keep_graph, inputs=list(wanted.values()))
 
 
 def _remember(value: object, restores: list[Restore], seen: set[int]) -> None:

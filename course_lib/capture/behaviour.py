@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from course_lib.capture.differences import difference
+from course_lib.capture.frozen_values import RandomState, attributes_or, freeze, random_states
 from course_lib.capture.outside_state import Variable, tensors_of, values_of
 from course_lib.isolation import backward_to, fresh_inputs, seed_everything
 
 Value = Any
 MISSING = "missing"  # said of a gradient
+_ATTRIBUTES = attributes_or(lambda part: part)
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Behaviour:
     moved: tuple[bool, ...] = ()  # whether each input that is a tensor lies in other memory after the call
     gradients: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)  # by owner; of inputs and parameters
     backward_raised: Exception | None = None
-    drawn: tuple[Value, ...] = ()  # the random states after the call, then after the backward pass
+    drawn: tuple[RandomState, ...] = ()  # the random states after the call, then after the backward pass
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def behaviour_of(run: Callable[..., Any], call: Call) -> Behaviour:
     before = state_of(call.owners[0] if call.owners else None)
     places = [(tensor, _place(tensor)) for tensor in _tensors(inputs)]
     result, raised, printed = _run(run, inputs, call.seed)
-    drawn = _random_states()
+    drawn = random_states()
     layout = _layouts(result, inputs, parameters)
     moved = tuple(_place(tensor) != place for tensor, place in places)
     frozen = freeze(result)  # a backward hook may change it
@@ -79,7 +82,7 @@ def behaviour_of(run: Callable[..., Any], call: Call) -> Behaviour:
     if raised is None and torch.is_grad_enabled():
         reached = (*leaves, *(tensor for owned in parameters for tensor in owned.values()))
         failed, printed_later = _backward(reached, result, call.seed)
-    drawn += _random_states()
+    drawn += random_states()
     after = state_of(call.owners[0] if call.owners else None)
     return Behaviour(
         frozen,
@@ -112,6 +115,7 @@ def _run(run: Callable[..., Any], inputs: Sequence[Any], seed: int) -> tuple[Any
     printed = io.StringIO()
     seed_everything(seed)
     random.seed(seed)
+    np.random.seed(seed)
     with contextlib.redirect_stdout(printed):
         try:
             return run(*inputs), None, printed.getvalue()
@@ -161,16 +165,12 @@ def _pointer(tensor: torch.Tensor) -> int | None:
         return None
 
 
-def _random_states() -> tuple[Value, ...]:
-    return torch.get_rng_state(), random.getstate()
-
-
 def _backward(leaves: Iterable[torch.Tensor], result: Any, seed: int) -> tuple[Exception | None, str]:
     """Run the backward pass of all results at once, and return what it raised and printed."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         try:
-            backward_to(leaves, _tensors(result), seed)
+            backward_to(leaves, _tensors(result), seed, keep_graph=True)
         except Exception as error:  # hooks and backward functions of the program may raise anything
             return error, printed.getvalue()
     return None, printed.getvalue()
@@ -198,21 +198,16 @@ def state_of(model: object) -> dict[str, Value]:
         prefix = f"{path}." if path else ""
         own = {**module._parameters, **module._buffers}
         own |= {name: value for name, value in vars(module).items() if name[0] != "_" and name != "training"}
-        state |= {prefix + name: freeze(value) for name, value in own.items()}
+        state |= {prefix + name: freeze(value, _ATTRIBUTES) for name, value in own.items()}
     return state
 
 
 def attribute(model: object, path: str) -> Value:
     """Return a copy of the attribute at a path such as "layers.0.calls", or None if there is none."""
     try:
-        return freeze(attrgetter(path)(model))
+        return freeze(attrgetter(path)(model), _ATTRIBUTES)
     except AttributeError:
         return None
-
-
-def freeze(value: Value) -> Value:
-    """Return a copy that later calls do not change."""
-    return tree_map_only(torch.Tensor, lambda tensor: tensor.detach().to("cpu", copy=True), value)
 
 
 def deviation(expected: Behaviour, seen: Behaviour, owners: Sequence[object]) -> str:
@@ -236,7 +231,7 @@ def deviations(expected: Behaviour, seen: Behaviour, owners: Sequence[object]) -
         yield f"it prints {seen.printed!r} where the program prints {expected.printed!r}"
     yield from _deviations_of_state(expected, seen, owners)
     yield from _deviations_of_layout(expected, seen)
-    if any(difference(one, other) for one, other in zip(expected.drawn, seen.drawn, strict=True)):
+    if expected.drawn != seen.drawn:
         yield "it draws other random numbers than the program"
 
 

@@ -23,6 +23,7 @@ LeafModule = type[nn.Module] | str
 SHOWN_PATHS = 12  # in an error message
 # While torch.fx traces, it replaces methods of nn.Module for the whole process, so only one thread may trace.
 _TRACING = threading.RLock()
+_state = threading.local()  # `tracing`: whether the thread traces
 
 
 class LineTracer(fx.Tracer):
@@ -39,7 +40,11 @@ class LineTracer(fx.Tracer):
     def trace(self, root: nn.Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> fx.Graph:
         """Return the graph of a program; one thread traces at a time."""
         with _TRACING:
-            return super().trace(root, concrete_args)
+            before, _state.tracing = is_tracing(), True
+            try:
+                return super().trace(root, concrete_args)
+            finally:
+                _state.tracing = before
 
     def call_module(
         self, m: nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -68,6 +73,11 @@ class LineTracer(fx.Tracer):
             self.lines[node.name] = line
             node.stack_trace = line.as_stack_trace()
         return node
+
+
+def is_tracing() -> bool:
+    """Return whether this thread runs a program on stand-ins, for torch.fx to record it."""
+    return getattr(_state, "tracing", False)
 
 
 def capture_fx(

@@ -9,18 +9,18 @@ import dis
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
 from torch import fx, nn
-from torch.utils._pytree import tree_map
 
 from course_lib.capture.captured import Captured
+from course_lib.capture.frozen_values import PLAIN, attributes_or, freeze
 from course_lib.isolation import Restore, is_users, restore_of
 
-PLAIN = (bool, int, float, complex, str, bytes, type(None))
 MISSING = object()
+_ATTRIBUTES = attributes_or(id)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ def restore_outside(variables: tuple[Variable, ...], *held: object) -> Restore:
 def values_of(variables: tuple[Variable, ...]) -> dict[str, Any]:
     """Return copies of what variables hold, by label; modules and functions are left out."""
     held = {variable.label: variable.get() for variable in variables}
-    return {label: _copied(value) for label, value in held.items() if not isinstance(value, nn.Module)}
+    kept = {label: value for label, value in held.items() if not isinstance(value, nn.Module)}
+    return {label: "no value" if value is MISSING else freeze(value, _ATTRIBUTES) for label, value in kept.items()}
 
 
 def tensors_of(variables: tuple[Variable, ...]) -> dict[str, torch.Tensor]:
@@ -73,20 +74,6 @@ def tensors_of(variables: tuple[Variable, ...]) -> dict[str, torch.Tensor]:
             named = [*value.named_parameters(), *value.named_buffers()]
             found |= {f"{variable.label}.{name}": tensor for name, tensor in named}
     return found
-
-
-def _copied(value: Any) -> Any:
-    def leaf(part: Any) -> Any:
-        if isinstance(part, torch.Tensor):
-            return part.detach().clone()
-        if isinstance(part, set):
-            return frozenset(part)
-        if isinstance(part, PLAIN):
-            return part
-        kept = isinstance(part, SimpleNamespace) or is_users(type(part).__module__)
-        return {name: each for name, each in vars(part).items() if isinstance(each, PLAIN)} if kept else id(part)
-
-    return "no value" if value is MISSING else tree_map(leaf, value)
 
 
 class _Walk:

@@ -2,7 +2,7 @@
 
 torch.fx records operators that Python calls on traced values. It loses what stands around them: `torch.no_grad` and
 `torch.autocast`, hooks, the backward of a `torch.autograd.Function`, printed text, counters, decisions of Python, and
-random numbers that do not depend on an input.
+random numbers that do not depend on an input. What Python computes from parameters and buffers it keeps as constants.
 """
 
 import contextlib
@@ -19,12 +19,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from course_lib.capture.behaviour import Behaviour, Call, behaviour_of, deviations
+from course_lib.capture.fx_tracing import is_tracing
 from course_lib.capture.outside_state import Variable, restore_outside, tensors_of, variables_of
 from course_lib.graph.memory import storage_of
 from course_lib.graph.recorder import written_and_drawn
 from course_lib.graph.stand_ins import tensors_held
 from course_lib.isolation import Restore, restore_of
 
+_READS_A_NUMBER = torch.ops.aten._local_scalar_dense.default  # what `item`, `int` and `if` come to
 CHECK_SEED = 2
 SHOWN = 8  # texts of one check; a lost `torch.no_grad` gives one for each parameter
 Program = nn.Module | Callable[..., object]
@@ -35,16 +37,18 @@ def losses(
 ) -> tuple[str, ...]:
     """Return a short text on each thing that the program does on the example inputs and its graph does not.
 
-    Each runs forward and backward once, with gradients for the inputs, and once more in the other training mode if
-    code of the user's reads `training`. The program, its inputs, variables outside and random states are restored.
-    Programs without data, on fake or meta tensors, are not run. What was lost while tracing, see `Outside`, is returned
-    if nothing else shows it, as for a factor on a buffer that is still zero.
+    Each runs forward and backward once, with gradients for the inputs, and once more in the other training mode if code
+    of the user's reads `training`, and with or without gradients if it asks `torch.is_grad_enabled()`. The program, its
+    inputs, variables outside and random states are restored. Programs without data, on fake or meta tensors, are not
+    run. Effects while tracing, see `Outside`, are returned if nothing else shows them, as for a factor on a buffer that
+    is still zero.
     """
     held = [*program.parameters(), *program.buffers()] if isinstance(program, nn.Module) else []
     tensors = [one for one in (*held, *tree_leaves(list(example_inputs))) if isinstance(one, torch.Tensor)]
     if any(one.is_meta or isinstance(one, FakeTensor) for one in tensors):
         return ()
     other_mode = isinstance(program, nn.Module) and "training" in outside.names
+    graded = torch.is_grad_enabled()
     check = _Check(program, gm, tuple(example_inputs), outside.variables)
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
@@ -52,7 +56,10 @@ def losses(
         if other_mode and not found:
             name = "evaluation" if gm.training else "training"
             found = [f"in {name} mode, {text}" for text in check.texts(not gm.training)]
-    found = found or list(dict.fromkeys(outside.traced))
+        if "is_grad_enabled" in outside.names and not found:
+            with torch.set_grad_enabled(not graded):
+                found = [f"with{'out' * graded} gradients recorded, {text}" for text in check.texts(None)]
+    found = [*(found or outside.effects), *outside.fixed_in(gm)]
     more = len(found) - SHOWN
     return (*found[:SHOWN], *([f"and {more} more of this kind"] if more > 0 else []))
 
@@ -66,10 +73,9 @@ class Outside:
 
     def __init__(self, program: object) -> None:
         self.variables, self.names = variables_of(program)
-        self.traced: list[str] = []
-        """What the program wrote or drew while it was traced, since operators on real tensors do not become nodes."""
         self._program = program
         self._restore = restore_outside(self.variables)
+        self._watch = _Watch({}, {})
 
     def __enter__(self) -> "Outside":
         return self
@@ -79,39 +85,81 @@ class Outside:
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """Note in `traced` what the program does while it is traced, and restore what is outside."""
-        held = [(one, name) for name, one in tensors_of(self.variables).items()]
+        """Note what the program does while it is traced, and restore what is outside."""
+        outside = tensors_of(self.variables)
+        held = [(one, name) for name, one in outside.items()]
+        trained = [(one, name) for one, name in held if one.requires_grad and one.is_leaf]
         if isinstance(self._program, nn.Module):
             held += [(one, "a tensor that the program holds") for one in tensors_held(self._program)]
-            named = (*self._program.named_parameters(), *self._program.named_buffers())
-            held += [(one, name) for name, one in named]
-        watch = _Watch({storage_of(tensor): name for tensor, name in held})
+            trained += [
+                (one, name) for name, one in (*self._program.named_parameters(), *self._program.named_buffers())
+            ]
+        state = {storage_of(tensor): name for tensor, name in trained}
+        self._watch = _Watch({storage_of(tensor): name for tensor, name in held} | state, state)
         try:
-            with watch:
+            with self._watch:
                 yield
         finally:
-            self.traced += watch.seen
             self._restore()
+
+    @property
+    def effects(self) -> Sequence[str]:
+        """Return what the program wrote or drew while it was traced, since operators on tensors do not become nodes."""
+        return list(dict.fromkeys(self._watch.effects))
+
+    def fixed_in(self, gm: fx.GraphModule) -> Sequence[str]:
+        """Return which parameters and buffers the graph does not follow: it has a result of them as a constant."""
+        found = [self._watch.computed.get(storage_of(tensor), "") for tensor in _constants(gm).values()]
+        said = [f"operators compute on {name} while the program is traced" for name in found if name]
+        said += [f"a number of {name} is read while the program is traced" for name in self._watch.numbers]
+        return [f"{text}, so later changes of it do not reach the graph" for text in dict.fromkeys(said)]
+
+
+def _constants(gm: fx.GraphModule) -> dict[str, torch.Tensor]:
+    """Return the tensors that torch.fx made constants while it traced."""
+    named = {**vars(gm), **gm._buffers}
+    return {name: one for name, one in named.items() if "_tensor_constant" in name and isinstance(one, torch.Tensor)}
 
 
 class _Watch(TorchDispatchMode):
-    """Note operators that write to known memory or draw random numbers, and run them."""
+    """Run the operators that a program calls on real tensors while it is traced, and note what they do."""
 
-    def __init__(self, known: Mapping[int, str]) -> None:
+    def __init__(self, known: Mapping[int, str], state: Mapping[int, str]) -> None:
+        """Take the names of tensors by their storage, and of those that are parameters or buffers."""
         super().__init__()
-        self._known = known
-        self.seen: list[str] = []
+        self._known, self._state = known, state
+        self._alive: list[torch.Tensor] = []  # so that no storage takes the number of another
+        self.effects: list[str] = []
+        self.computed: dict[int, str] = {}  # storage of a result -> the parameter or buffer it was computed from
+        self.numbers: list[str] = []  # parameters and buffers of which Python has read a number
 
     def __torch_dispatch__(
         self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if isinstance(func, torch._ops.OpOverload):
+        result = func(*args, **kwargs)
+        if is_tracing() and isinstance(func, torch._ops.OpOverload):
             written, draws = written_and_drawn(func, args, kwargs)
             said = [f"{func} writes to {self._known[one]}" for one in written if one in self._known]
             said += [f"{func} draws random numbers"] if draws else []
-            self.seen += [f"{text} while the program is traced, not when the graph runs" for text in said]
-        return func(*args, **kwargs)
+            self.effects += [f"{text} while the program is traced, not when the graph runs" for text in said]
+            self._follow(func, (args, kwargs), result)
+        return result
+
+    def _follow(self, func: torch._ops.OpOverload, given: object, result: object) -> None:
+        """Note results whose numbers depend on a parameter or buffer."""
+        name = func._schema.name
+        if name.endswith("_like") or name.startswith("aten::new_"):  # of the operand only the shape is read
+            return
+        read = [storage_of(one) for one in tree_leaves(given) if isinstance(one, torch.Tensor)]
+        sources = [self._state.get(one, "") or self.computed.get(one, "") for one in read]
+        source = next(filter(None, sources), "")
+        if source and func is _READS_A_NUMBER:
+            self.numbers.append(source)
+        for tensor in tree_leaves(result) if source else ():
+            if isinstance(tensor, torch.Tensor) and storage_of(tensor) not in self._known:
+                self.computed[storage_of(tensor)] = source
+                self._alive.append(tensor)
 
 
 class _Check:
@@ -163,12 +211,6 @@ class _Check:
             restore()
         for part, training in self._training:
             part.training = training
-
-
-def _constants(gm: fx.GraphModule) -> dict[str, torch.Tensor]:
-    """Return the tensors that torch.fx made constants while it traced."""
-    named = {**vars(gm), **gm._buffers}
-    return {name: one for name, one in named.items() if "_tensor_constant" in name and isinstance(one, torch.Tensor)}
 
 
 def _in_mode(run: Any, training: bool | None) -> Callable[..., Any]:
