@@ -7,7 +7,7 @@ keeps, files, and iterators that are half used are not found.
 import builtins
 import dis
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -17,6 +17,7 @@ from torch import fx, nn
 
 from course_lib.capture.captured import Captured
 from course_lib.capture.frozen_values import PLAIN, attributes_or, freeze
+from course_lib.capture.hooks import hooks_of_all_modules, own_hooks
 from course_lib.isolation import Restore, is_users, restore_of
 
 MISSING = object()
@@ -118,11 +119,16 @@ class _Walk:
             if isinstance(part, fx.GraphModule):
                 for node in part.graph.nodes:
                     self.visit(node.target)
-            hooks = (part._forward_hooks, part._forward_pre_hooks, part._backward_hooks, vars(part))
-            for table in hooks:
-                for held in list(table.values()):
-                    if isinstance(held, (FunctionType, MethodType, functools.partial)):
-                        self.visit(held)
+            self._functions(vars(part))
+            for table in own_hooks(part):
+                self._functions(table)
+        for table in hooks_of_all_modules():
+            self._functions(table)
+
+    def _functions(self, table: Mapping[Any, object]) -> None:
+        for held in list(table.values()):
+            if isinstance(held, (FunctionType, MethodType, functools.partial)):
+                self.visit(held)
 
     def _class(self, cls: type) -> None:
         for one in cls.__mro__:

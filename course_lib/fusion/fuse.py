@@ -8,6 +8,7 @@ from torch import fx, nn
 from torch.utils._pytree import tree_leaves
 
 from course_lib.capture import Captured, capture
+from course_lib.capture.hooks import HOOK_TABLES
 from course_lib.errors import FusionError
 from course_lib.fusion.capture_check import Outside, losses, warn
 from course_lib.fusion.composites import in_whole_operators
@@ -25,7 +26,6 @@ from course_lib.fusion.surgery import (
     keep_out_of_state,
 )
 from course_lib.graph import Cost, cost, propagate_shapes
-from course_lib.graph.hooks import HOOK_TABLES
 from course_lib.graph.shapes import run_on_fakes
 
 Program = nn.Module | Callable[..., object] | Captured | torch.export.ExportedProgram

@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import fx, nn
 from torch.utils.checkpoint import checkpoint
 
+from course_lib.capture.hooks import has_own_hooks
 from course_lib.errors import ScheduleError
-from course_lib.graph.hooks import has_hooks
 
 
 def _script(body: fx.GraphModule) -> Callable[..., Any]:
@@ -206,7 +206,7 @@ def separate_bias(path: str, linear: nn.Module) -> SeparateBiasLinear:
         )
     if not isinstance(linear.bias, nn.Parameter):
         raise ScheduleError(f"decompose got {path}, which has no bias, so leave it as it is.")
-    if has_hooks(linear):
+    if has_own_hooks(linear):
         raise ScheduleError(f"decompose got {path}, which has hooks that would no longer run; remove the hooks first.")
     separated = SeparateBiasLinear(
         linear.in_features, linear.out_features, device="meta"

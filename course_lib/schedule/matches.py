@@ -15,6 +15,7 @@ from inspect import Parameter, Signature
 import torch
 from torch import fx
 
+from course_lib.capture.hooks import has_hooks
 from course_lib.errors import ScheduleError
 from course_lib.fusion import Objection, Rejected
 from course_lib.fusion.calls import Call, module_of, read_call
@@ -32,7 +33,6 @@ from course_lib.fusion.operators import Operator
 from course_lib.fusion.passes.formulas import calls_written_out
 from course_lib.fusion.rules import remedy
 from course_lib.fusion.storage import Writers, mutating_nodes
-from course_lib.graph.hooks import has_hooks
 from course_lib.graph.memory import storage_of
 from course_lib.graph.stand_ins import tensors_held
 

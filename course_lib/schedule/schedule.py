@@ -8,8 +8,8 @@ from typing import Any
 
 from torch import fx, nn
 
+from course_lib.capture.hooks import has_own_hooks
 from course_lib.errors import ScheduleError
-from course_lib.graph.hooks import has_hooks
 from course_lib.schedule.layers import Checkpointed, FunctionModule, name_of, separate_bias
 from course_lib.schedule.matches import Matches, ModulePattern, PatternMatch, find_matches
 from course_lib.schedule.replacements import (
@@ -252,7 +252,7 @@ class Schedule:
 
     def _replace_whole(self, new: nn.Module | Callable[..., Any]) -> None:
         old = self.mod
-        if has_hooks(old):
+        if has_own_hooks(old):
             raise ScheduleError(f"replace got {self.path or 'the model'}, which has hooks that would be lost.")
         if not isinstance(new, nn.Module):
             if old.state_dict():

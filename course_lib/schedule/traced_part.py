@@ -6,9 +6,9 @@ import torch.nn.functional as F
 from torch import fx, nn
 
 from course_lib.capture import capture
+from course_lib.capture.hooks import has_hooks, has_own_hooks
 from course_lib.errors import CaptureError, ScheduleError
 from course_lib.fusion.kept_state import keep_state
-from course_lib.graph.hooks import has_hooks
 from course_lib.schedule.layers import Checkpointed, FusedGraph, FusedKernel
 
 Leaf = str | type[nn.Module]
@@ -77,8 +77,9 @@ def _refuse_lost_hooks(path: str, module: nn.Module, graph_module: fx.GraphModul
     """Raise if a module with hooks was traced into: only a module that stays one node keeps them."""
     called = tuple(str(node.target) for node in graph_module.graph.find_nodes(op="call_module"))
     for name, part in module.named_modules():
+        hooked = has_hooks(part) if name else has_own_hooks(part)  # the graph itself is called as a module
         inside = any(name == leaf or name.startswith(f"{leaf}.") for leaf in called)
-        if has_hooks(part) and not inside:
+        if hooked and not inside:
             where = ".".join(filter(None, (path, name))) or "the model"
             raise ScheduleError(
                 f"trace of {path or 'the model'} would lose the hooks of {where}; remove them, or make it a leaf."

@@ -19,6 +19,7 @@ from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from course_lib.capture.hooks import has_hooks
 from course_lib.fusion.calls import Call, read_call
 from course_lib.fusion.effects import effects_of, effects_on, forget, is_opaque, memory_of, stand_ins_of
 from course_lib.fusion.fusion_pass import GraphPass
@@ -27,7 +28,6 @@ from course_lib.fusion.result import Rejected, refusal
 from course_lib.fusion.rules import Objection, place_of
 from course_lib.fusion.storage import saves
 from course_lib.fusion.surgery import erase, new_module
-from course_lib.graph.hooks import has_hooks
 from course_lib.graph.memory import storage_of
 from course_lib.graph.recorder import UNKNOWN, storages_in, tensors_of
 
