@@ -11,7 +11,7 @@ from torch.fx.passes.shape_prop import TensorMetadata
 from course_lib.errors import GraphError
 from course_lib.graph.node_effects import run_node
 from course_lib.graph.recorder import EFFECTS, Recorder
-from course_lib.graph.stand_ins import StandIns, tensors_held
+from course_lib.graph.stand_ins import StandIns, give_momentum, tensors_held
 from course_lib.isolation import preserving
 
 Result = TypeVar("Result")
@@ -150,6 +150,7 @@ def _attributes_of(gm: torch.fx.GraphModule, owned: Mapping[int, torch.Tensor]) 
     attributes = {name: value for name, value in vars(gm).items() if name not in ("_graph", "meta")}
     module = torch.nn.Module()
     module.__dict__.update(copy.deepcopy(attributes, {**owned, id(gm): module}))
+    give_momentum(module)
     return module
 
 

@@ -10,6 +10,8 @@ from torch.utils._pytree import tree_leaves
 
 from course_lib.graph.memory import storage_of
 
+_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+
 
 class StandIns:
     """The fake tensors that stand for the tensors of one graph: its inputs, its parameters, and all that modules hold.
@@ -41,7 +43,9 @@ class StandIns:
 
     def twin(self, module: nn.Module) -> nn.Module:
         """Return a copy of a module that holds the stand-ins of its tensors, so that it can be run without harm."""
-        return copy.deepcopy(module, {id(tensor): self.of(tensor) for tensor in tensors_held(module)})
+        twin = copy.deepcopy(module, {id(tensor): self.of(tensor) for tensor in tensors_held(module)})
+        give_momentum(twin)
+        return twin
 
     def __deepcopy__(self, memo: dict[int, object]) -> "StandIns":
         return self  # the nodes of a copied graph have the same fake tensors
@@ -73,6 +77,16 @@ def fake_like(
     if isinstance(tensor, nn.Parameter):
         return nn.Parameter(fake, requires_grad=tensor.requires_grad)
     return fake
+
+
+def give_momentum(root: nn.Module) -> None:
+    """Give each BatchNorm without a momentum one, so that it runs on fake tensors with the same shapes and effects.
+
+    In training, it would ask how many batches it has seen, a number that a fake tensor does not have.
+    """
+    for module in root.modules():
+        if isinstance(module, _NORMS) and module.momentum is None:
+            module.momentum = 1.0
 
 
 def tensors_held(root: nn.Module) -> Iterator[torch.Tensor]:

@@ -68,6 +68,7 @@ def _pruned() -> nn.Module:
 
 MODULES: dict[str, Callable[[], nn.Module]] = {
     "BatchNorm": lambda: nn.BatchNorm1d(8),
+    "BatchNorm of all batches": lambda: nn.BatchNorm1d(8, momentum=None),
     "spectral_norm": lambda: torch.nn.utils.parametrizations.spectral_norm(nn.Linear(8, 8)),
     "weight_norm": lambda: torch.nn.utils.parametrizations.weight_norm(nn.Linear(8, 8)),
     "old weight_norm": _weight_norm,

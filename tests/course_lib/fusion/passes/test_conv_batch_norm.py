@@ -19,6 +19,16 @@ def test_a_batch_norm_is_folded_and_checkpoints_load_and_all_gradients_flow(bias
     folds(Image(bias), IMAGE, "conv_batch_norm")
 
 
+def test_a_batch_norm_that_averages_over_all_batches_stays_while_it_trains_and_is_folded_afterwards() -> None:
+    program = Image().train()
+    program.norm = nn.BatchNorm2d(4, momentum=None)
+    result = left_alone(program, IMAGE, "conv_batch_norm", "training")
+    same(program, result, IMAGE, modes=("train",))
+    assert program.norm.momentum is None
+    program(*IMAGE)
+    assert fused(program.eval(), IMAGE, "conv_batch_norm").num_matches == 1
+
+
 class ConvolvedTwice(Image):
     def forward(self, x: Tensor) -> object:
         return self.norm(self.conv(x)) + self.conv(x * 2)
