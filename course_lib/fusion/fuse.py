@@ -48,12 +48,17 @@ def fuse(
 
     `program` is a module or function, captured with torch.fx; or a graph module from torch.fx, from `torch.compile`'s
     backends or from `torch._dynamo.export`; or a `Captured`; or the result of `torch.export.export`. The program is
-    never changed, even if an error is raised, nor are random states and variables outside that its code refers to. The
-    graph shares its parameters and modules. `example_inputs` determine
-    shapes and types, and the graph is correct for inputs of the same shapes and types. If an exported program has
-    symbolic sizes, fusions that depend on them are decided when the graph runs, see `inserted_modules.py`. The graph of
-    a backend takes its parameters as inputs too. Where a graph has parts of which ATen makes larger operators, such as
-    `t` and `addmm` for `linear`, the result has these operators, if a pass fused something; see `composites.py`.
+    never changed, even if an error is raised, nor are random states and variables outside that its code refers to. If
+    an exported program has symbolic sizes, fusions that depend on them are decided when the graph runs, see
+    `inserted_modules.py`. The graph of a backend takes its parameters as inputs too. Where a graph has parts of which
+    ATen makes larger operators, such as `t` and `addmm` for `linear`, the result has these operators, if a pass fused
+    something; see `composites.py`.
+
+    The graph is correct for inputs of the shapes and types of `example_inputs`. If the program writes into a tensor,
+    its inputs must also have the strides of the example, and share memory with each other and with parameters only
+    where those of the example do. The graph shares parameters, buffers and the modules that are not fused with the
+    program, so it follows their changes. What else a fused module holds is fixed, such as `p` of a Dropout and `eps` of
+    a LayerNorm, and its training mode is that of the graph.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes
     run except those that must be requested: `normalise`, `qkv_merge`, `sdpa`, `matmul_scale`, `memory_order`, and the
