@@ -76,6 +76,19 @@ def _results(
 
 
 @BOTH
+def test_a_sum_that_overflows_in_half_precision_does_not_in_the_compiled_body(
+    fused: Operator, eager: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, bias = torch.tensor([[-4e4, 4e4, 1.0]], dtype=torch.float16), torch.full((3,), -4e4, dtype=torch.float16)
+    assert eager(x, bias).isnan().tolist() == [[True, False, False]]
+    use("compiled", monkeypatch)
+    assert fused(x, bias).tolist() == [[0.0, 0.0, 0.0]]
+    assert fused(-x, -bias)[0, 0].isinf()  # the result itself is larger than any number in float16
+    use("eager", monkeypatch)
+    torch.testing.assert_close(fused(x, bias), eager(x, bias), rtol=0, atol=0, equal_nan=True)
+
+
+@BOTH
 @EACH_BODY
 def test_gradients_are_right_to_second_order(
     fused: Operator, eager: Operator, body: str, monkeypatch: pytest.MonkeyPatch
