@@ -106,7 +106,9 @@ def random_numbers_keep_their_order(match: Match) -> Objection | None:
     if not drawing:
         return None
     others = [node for node in between(drawing[0], match.anchor) if is_random(node) and node not in match.nodes]
-    reason = f"{', '.join(node.name for node in others)} draws random numbers after {drawing[0]}, before the fused call"
+    reason = (
+        f"{', '.join(node.name for node in others)} may draw random numbers after {drawing[0]}, before the fused call"
+    )
     return Objection("random order", reason) if others else None
 
 

@@ -15,6 +15,7 @@ REMEDIES: Mapping[str, str] = {
     "alpha": "Write the factor as a multiplication of its own, or use alpha=1.",
     "approximate": 'Write approximate="none" or approximate="tanh" as a constant.',
     "literal": "Write the numbers of the formula in full, such as math.sqrt(2), or call the operator itself.",
+    "spelling": "Call the layer or the function itself, such as F.linear(x, weight, bias).",
     "variance": "Take the biased variance, and add eps under the root; or leave it: this is no LayerNorm.",
     "overflow": "Subtract the maximum before the exponential, or call torch.softmax.",
     "subclass": "Use the class of torch.nn itself, without subclass or parametrisation.",

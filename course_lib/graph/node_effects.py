@@ -9,7 +9,7 @@ import torch
 from torch import fx, nn
 
 from course_lib.graph.origins import unseen_in_call, unseen_in_method, unseen_in_module
-from course_lib.graph.recorder import Effects, Recorder, storages_in, tensors_of
+from course_lib.graph.recorder import Effects, Recorder, is_foreign, storages_in, tensors_of
 
 # Functions that raise an error or return. They give no data, and change nothing for later operators.
 _CHECKS = (torch._assert, torch._check, torch._check_is_size, torch._check_index, torch._check_value)
@@ -38,7 +38,7 @@ def run_node(
     if [_contents(value) for value in held] != contents:
         unseen = f"it changes a {type(held[0]).__name__} of Python"
     switches = not unseen and node.op == "call_function" and _switches(node, effects, calls, operands, result)
-    if _is_foreign_operator(node.target):
+    if isinstance(node.target, _OPERATORS) and is_foreign(node.target):
         effects = replace(effects, draws=True)
     unseen = unseen or effects.unseen
     if unseen:
@@ -97,12 +97,6 @@ def _switches(node: fx.Node, effects: Effects, calls: int, operands: Sequence[to
         return False
     of_python = getattr(node.target, "__module__", None) in ("_operator", "math", "builtins")
     return not of_python and (effects.silent or not node.all_input_nodes)
-
-
-def _is_foreign_operator(target: object) -> bool:
-    """Return whether an operator is registered by a library of its own, which does not tag those that draw."""
-    name = str(target) if isinstance(target, _OPERATORS) else "aten."
-    return name.partition(".")[0] not in ("aten", "prim", "prims", "course_lib")
 
 
 def _contents(value: Any) -> list[int]:

@@ -76,6 +76,7 @@ class _Facts:
 
     writes: tuple[tuple[int, str], ...]  # positions and names of the arguments
     draws: bool
+    foreign: bool  # whether it is of a library that does not tag operators that draw
     blank: bool
     composite: bool  # whether it is a formula of other operators, which are recorded in its place
     updates: bool  # whether it writes the running statistics, which its schema does not say
@@ -167,13 +168,13 @@ class Recorder(TorchDispatchMode):
         if written:
             self._writes |= written
             self._blank -= written
-        self._draws |= draws
+        self._draws |= draws or facts.foreign
 
 
 def written_and_drawn(
     operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[set[int], bool]:
-    """Return the storages that a call of an operator writes, and whether it draws random numbers."""
+    """Return the storages that a call of an operator writes, and whether it is known to draw random numbers."""
     return _written_and_drawn(_facts(operator), args, kwargs)
 
 
@@ -184,6 +185,11 @@ def _written_and_drawn(facts: _Facts, args: Sequence[Any], kwargs: Mapping[str, 
     if facts.updates and any(value is True for value in (*args, *kwargs.values())):
         written += _tensors(args[3:5])
     return set(map(storage_of, written)), facts.draws and kwargs.get("dropout_p", True) != 0.0
+
+
+def is_foreign(operator: torch._ops.OpOverload | torch._ops.OpOverloadPacket) -> bool:
+    """Return whether an operator is of a library that does not tag those that draw random numbers."""
+    return str(operator).partition(".")[0] not in _TRUSTED_NAMESPACES
 
 
 def storages_in(value: object) -> frozenset[int]:
@@ -243,7 +249,8 @@ def _facts(operator: torch._ops.OpOverload) -> _Facts:
     composite = operator.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
     return _Facts(
         writes=tuple(writes),
-        draws=draws or operator.namespace not in _TRUSTED_NAMESPACES,
+        draws=draws,
+        foreign=is_foreign(operator),
         blank=packet in _BLANK,
         composite=composite,
         updates=packet in _UPDATING,

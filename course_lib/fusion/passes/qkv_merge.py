@@ -19,7 +19,7 @@ backward pass, and because two projections with biases need one more launch.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,8 +30,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from course_lib.fusion.calls import Call, ModuleAttribute, read_call
+from course_lib.fusion.calls import Call, ModuleAttribute, operator_of, read_call
 from course_lib.fusion.effects import between, effects_of
+from course_lib.fusion.expressions.transposed_products import transposed_products
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.guards import (
     cost_on_fakes,
@@ -133,7 +134,17 @@ class QkvMerge(GraphPass):
                 else:
                     names = tuple(one.call.node.name for one in group)
                     rejected.append(refusal(self.name, names, objection, group[-1].call.node))
-        return num_merged, rejected
+        return num_merged, [*rejected, *self._in_another_spelling(gm)]
+
+    def _in_another_spelling(self, gm: fx.GraphModule) -> Iterator[Rejected]:
+        """Yield why projections that are written as products are left alone."""
+        for x, products in transposed_products(gm.graph).items():
+            layers = [user for user in x.users if _linear(user) is not None]
+            if len(products) + len(layers) > 1:
+                reason = f"{x} is multiplied by a transposed weight, and only calls of linear are merged"
+                yield refusal(
+                    self.name, tuple(one.name for one in products), Objection("spelling", reason), products[0]
+                )
 
 
 def _siblings(gm: fx.GraphModule) -> list[list[fx.Node]]:
@@ -167,7 +178,10 @@ def _alone(one: _Projection, others: Sequence[_Projection]) -> Objection | None:
         return None
     pair = f"{one.call.node} and {other.call.node}"
     if one.kind.bias != other.kind.bias:
-        return Objection("one bias", f"one of {pair} has a bias and the other has none")
+        plain = other.call.node if one.kind.bias else one.call.node
+        added = next((user for user in plain.users if (operator := operator_of(user)) and operator.name == "add"), None)
+        late = "" if added is None else f", since what {added} adds does not count as one"
+        return Objection("one bias", f"one of {pair} has a bias and the other has none{late}")
     if one.kind.results != other.kind.results:
         unread = one if not one.kind.results >= other.kind.results else other
         whole = "no gradient can reach" if not unread.kind.results else "a loss of some results has no gradient of"

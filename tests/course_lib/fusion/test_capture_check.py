@@ -249,6 +249,22 @@ def test_a_capture_that_loses_nothing_is_not_warned_of(program: Callable[[Any, T
         assert "On the example" not in fuse(Model(program), (X,)).explain()
 
 
+class Packed(nn.Module):
+    """A layer of integers, whose weight an operator from outside of ATen unpacks while the program is traced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.packed = torch.ao.nn.quantized.dynamic.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.packed.weight().dequantize()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_unpacking_a_quantized_weight_draws_no_random_numbers() -> None:
+    assert fuse(Packed(), (X,)).lost == ()
+
+
 def test_the_check_can_be_left_out_and_is_not_made_for_graphs() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)

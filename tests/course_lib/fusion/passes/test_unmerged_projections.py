@@ -30,6 +30,42 @@ def test_a_reader_of_memory_by_position_keeps_the_projections_apart() -> None:
         torch.testing.assert_close(result.graph_module(*inputs), one(*inputs))
 
 
+SPELLINGS: dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]] = {
+    "T": (lambda x, w, v, a, b: (x @ w.T + a) * (x @ v.T + b), ("matmul", "matmul_1")),
+    "transpose": (lambda x, w, v, a, b: (x @ w.transpose(0, 1) + a) * torch.matmul(x, v.t()), ("matmul", "matmul_1")),
+    "beside a layer": (lambda x, w, v, a, b: (x @ w.mT + a) * F.linear(x, v, b), ("matmul",)),
+}
+
+
+@pytest.mark.parametrize("rows", [(64,), (2, 32)])
+@pytest.mark.parametrize("case", SPELLINGS)
+def test_products_with_transposed_weights_are_left_alone_with_a_reason(case: str, rows: tuple[int, ...]) -> None:
+    program, products = SPELLINGS[case]
+    inputs = (normal(*rows, 8), normal(8, 8), normal(8, 8) + 1, normal(8), normal(8))
+    result = fuse(program, inputs, ("qkv_merge",))
+    assert [(one.rule, one.nodes) for one in result.rejected] == [("spelling", products)]
+    assert result.rejected[0].reason.startswith("x is multiplied by a transposed weight")
+    assert "F.linear(x, weight, bias)" in result.rejected[0].remedy
+    torch.testing.assert_close(result.graph_module(*inputs), program(*inputs))
+
+
+def test_other_products_are_no_projections() -> None:
+    inputs = (normal(64, 8), normal(8, 8), normal(8, 8) + 1)
+    for program in (
+        lambda x, w, v: (x @ w) * (x @ v),
+        lambda x, w, v: (x @ w.T) * v.sum(),
+        lambda x, w, v: x @ (w + v).T,
+    ):
+        assert fuse(program, inputs, ("qkv_merge",)).rejected == ()
+
+
+def test_a_bias_that_is_added_afterwards_is_named() -> None:
+    inputs = (normal(64, 8), normal(8, 8), normal(8, 8) + 1, normal(8), normal(8))
+    result = fuse(lambda x, w, v, a, b: (F.linear(x, w) + a) * F.linear(x, v, b), inputs, ("qkv_merge",))
+    assert {one.rule for one in result.rejected} == {"one bias"}
+    assert all("the other has none, since what add adds does not count as one" in one.reason for one in result.rejected)
+
+
 UNREACHED: dict[str, Callable[[Tensor], Tensor]] = {
     "detached": lambda y: y.detach(),
     "data": lambda y: y.data,
