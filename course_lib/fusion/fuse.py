@@ -1,4 +1,10 @@
-"""`fuse`: capture a program, run the passes on its graph, and report what changed and what it costs."""
+"""`fuse`: capture a program, run the passes on its graph, and report what changed and what it costs.
+
+If an exported program has symbolic sizes, fusions that depend on them are decided when the graph runs, see
+`inserted_modules.py`. The graph of a backend takes its parameters as inputs too. Where a graph has parts of which ATen
+makes larger operators, such as `t` and `addmm` for `linear`, the result has these operators, if a pass fused something;
+see `composites.py`.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -48,11 +54,7 @@ def fuse(
 
     `program` is a module or function, captured with torch.fx; or a graph module from torch.fx, from `torch.compile`'s
     backends or from `torch._dynamo.export`; or a `Captured`; or the result of `torch.export.export`. The program is
-    never changed, even if an error is raised, nor are random states and variables outside that its code refers to. If
-    an exported program has symbolic sizes, fusions that depend on them are decided when the graph runs, see
-    `inserted_modules.py`. The graph of a backend takes its parameters as inputs too. Where a graph has parts of which
-    ATen makes larger operators, such as `t` and `addmm` for `linear`, the result has these operators, if a pass fused
-    something; see `composites.py`.
+    never changed, even if an error is raised, nor are random states and variables outside that its code refers to.
 
     The graph is correct for inputs of the shapes and types of `example_inputs`. If the program writes into a tensor,
     its inputs must also have the strides of the example, and share memory with each other and with parameters only
