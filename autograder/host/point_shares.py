@@ -1,6 +1,7 @@
-"""Checks on several cases: each case is worth an equal share of the check's points."""
+"""Shares of a check's points: every case is worth as much as another, and so is every kind of place in one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from statistics import mean
 from typing import TypeVar
 
 from autograder.host.exercise import CheckFailedError
@@ -44,3 +45,17 @@ def share_among(
         earned = 0.0 if together else (right + sum(error.share for error in wrong)) / len(cases)
         told = next((error for error in wrong if error.changes), wrong[0])
         raise CheckFailedError(f"{told}{counted}", share=earned, changes=told.changes)
+
+
+def share_of_places(counts: Iterable[tuple[int, range]]) -> float:
+    """Return the part of the places that were found, the mean of all kinds of places that are asked for.
+
+    A kind is given by the number found and by the numbers that are right. More than these are worth nothing at all.
+
+    >>> share_of_places([(1, range(2, 3)), (3, range(3, 4)), (0, range(1))])
+    0.75
+    """
+    counted = list(counts)
+    if any(found > right[-1] for found, right in counted):
+        return 0.0
+    return mean(min(found / right[0], 1.0) for found, right in counted if right[0])

@@ -44,6 +44,7 @@ def scheduled(
         },
         reason=TWICE if "times" in arguments else "",
         launches=LAUNCHES * layers if counted else None,
+        steps=True,
     )
 
 

@@ -21,7 +21,7 @@ from autograder.host.kinds.graph import GraphAnswer, read_graph, times
 from autograder.host.kinds.graph_values import require_equal
 from autograder.host.kinds.sent_tensors import Sent, other_values
 from autograder.host.kinds.wiring import Wiring, layers_as_functions
-from autograder.host.point_shares import share_among
+from autograder.host.point_shares import share_among, share_of_places
 from autograder.host.speed import Speed
 from autograder.host.traced import Program, TensorSpec, Traced, draw_inputs
 from autograder.protocol.requests.answers import Schedule
@@ -37,7 +37,6 @@ FORMS = frozenset(  # what gives sizes and views, as a method or as a function o
         *("unflatten", "unsqueeze", "view"),
     )
 )
-LARGEST_SEED = 2**31
 SOME = "Only some of the places were changed: go through all layers, and take all matches."
 MORE = "More places were changed than fit: look at what else has that name, or that form."
 
@@ -48,7 +47,7 @@ class Scheduled:
 
     `counts` names targets as in a graph's data, such as "torch.nn.functional.linear" or, for a module,
     "torch.nn.Linear"; every overload of an operator counts. A range allows several numbers. Where values are right and
-    there are fewer calls than a number asks for, that part of the points is earned.
+    there are fewer calls than a number asks for, that part of the points is earned; with `steps`, for each target anew.
     """
 
     name: str  # completes "In the model ..."
@@ -68,6 +67,7 @@ class Scheduled:
     launches: int | None = None  # operators that one run may launch
     wiring: Mapping[str, Wiring] = field(default_factory=dict)  # operator to where its arguments come from
     layer: str = ""  # the last name of every linear layer that becomes a function; empty if the name does not matter
+    steps: bool = False  # whether each target in `counts` is a step by itself, and earns an equal part of the points
     uncounted: Mapping[str, int] = field(default_factory=dict)  # calls of a target; each further one adds a launch
 
 
@@ -103,8 +103,7 @@ Run = Callable[[ScheduleAnswer, Draw], None]
 def schedules(*models: Scheduled, gradients: bool = False, together: bool = False) -> Run:
     """Return a check that each scheduled model has the right calls and computes the same as before.
 
-    The models share its points equally. With `together`, the check gives points only if all models are right; use this
-    if one of the models must stay unchanged.
+    The models share its points equally; with `together`, for what must stay unchanged, all of them have to be right.
     """
 
     def run(answer: ScheduleAnswer, draw: Draw) -> None:
@@ -191,7 +190,7 @@ def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, g
 
 def _require_values(answer: ScheduleAnswer, artifact: Artifact, source: Traced, draw: Draw, *, gradients: bool) -> None:
     fresh = artifact.with_tensors(source.tensors)
-    draws = draw.integer(0, LARGEST_SEED)  # so that dropouts of both remove the same elements
+    draws = draw.integer(0, 2**31)  # so that dropouts of both remove the same elements
     # gradients in fp64, where rounding in any number of layers stays far below the effect of a wrong one
     exact = artifact.with_tensors({name: tensor.double() for name, tensor in source.tensors.items()})
     cases = [draw_inputs(specs, draw) for specs in (source.program.inputs, *source.program.others)]
@@ -219,11 +218,9 @@ def _source(model: Scheduled, encoder: schedule_models.Encoder) -> Traced:
     part = encoder.get_submodule(model.part)
     inputs, *others = [_inputs(model.part, sequence) for sequence in (SEQUENCE, 1)]
     program = Program(model.name, lambda: part, inputs, 0, tuple(others), model.reason, training=model.training)
-    module = program.trace()
     tensors = {name: tensor.detach() for name, tensor in part.state_dict(keep_vars=True).items()}
-    return Traced(
-        replace(program, name=f"{model.name}{f', part {model.part},' * bool(model.part)}"), module, {}, tensors
-    )
+    name = f"{model.name}{f', part {model.part},' * bool(model.part)}"
+    return Traced(replace(program, name=name), program.trace(), {}, tensors)
 
 
 def _inputs(part: str, sequence: int) -> tuple[TensorSpec, ...]:
@@ -271,17 +268,19 @@ def _require_no_more_work(artifact: Artifact, source: Traced, model: Scheduled) 
 
 def _miscounted(artifact: Artifact, model: Scheduled) -> CheckFailedError | None:
     """Return the error of a result that calls something too rarely or too often."""
-    for target, expected in model.counts.items():
-        found = artifact.count(target, unneeded=not expected)
-        allowed = expected if isinstance(expected, range) else range(expected, expected + 1)
+    counts = {
+        target: (artifact.count(target, unneeded=not n), n if isinstance(n, range) else range(n, n + 1))
+        for target, n in model.counts.items()
+    }
+    for target, (found, allowed) in counts.items():
         if found not in allowed:
             names = [call.operator for call in artifact.called.values()]
             why = model.says.get(target, {}).get(found) or (model.explain and model.explain(names)) or model.reason
             why = why or ("" if not found else SOME if found < allowed[0] else MORE)
+            asked = f"expected {times(allowed[-1])}. {why}".rstrip()
             return CheckFailedError(
-                f"In the model {model.name} the result calls {target} {times(found)}; expected {times(allowed[-1])}."
-                + (f" {why}" if why else ""),
-                share=found / allowed[0] if found < allowed[0] else 0.0,
+                f"In the model {model.name} the result calls {target} {times(found)}; {asked}",
+                share=share_of_places(counts.values() if model.steps else [(found, allowed)]),
             )
     return None
 
@@ -295,9 +294,9 @@ def _otherwise_called(artifact: Artifact, model: Scheduled) -> str:
                 given = ", ".join(map(str, call.numbers)) or "no numbers"
                 return (
                     f"In the model {model.name} {target} is called with {given}; "
-                    f"the model has {', '.join(map(str, literals))}: probability, mode and eps are to be carried over."
-                    + (f" {model.reason}" if model.reason else "")
-                )
+                    f"the model has {', '.join(map(str, literals))}: probability, mode and eps are to be carried over. "
+                    f"{model.reason}"
+                ).rstrip()
     return ""
 
 

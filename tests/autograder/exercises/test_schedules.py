@@ -53,6 +53,40 @@ def test_who_fuses_one_end_of_a_layer_is_told() -> None:
     )
 
 
+# steps left out of the three, and the least part of the points that the others earn
+LEFT_OUT = [(("attention",), 0.6), (("gelu",), 0.6), (("block_ends",), 0.6), (("attention", "gelu"), 0.25)]
+
+
+@pytest.mark.parametrize(("left_out", "least"), LEFT_OUT)
+def test_each_step_of_a_schedule_earns_its_part_in_every_check(left_out: tuple[str, ...], least: float) -> None:
+    record = judged("06_schedule_encoder", _without(*left_out))
+    assert least <= record.points / record.max_points <= 1 - len(left_out) / 4
+    done = 1 - len(left_out) / 3
+    earned = {check.name: check.points / check.max_points for check in record.checks}
+    for name in ("everything, in one layer", "applied twice", "training mode", "launches"):
+        assert earned[name] == pytest.approx(done, abs=1e-5), (name, messages(record)[name])
+
+
+def test_a_schedule_that_does_nothing_earns_nothing() -> None:
+    assert judged("06_schedule_encoder", _without("attention", "gelu", "block_ends")).points == 0
+
+
+def test_half_of_a_step_is_half_of_its_part() -> None:
+    one_end = (
+        "type(part).__name__ in separated",
+        "type(part).__name__ in separated and name != 'feed_forward.projection'",
+    )
+    name = "applied twice"
+    record = judged("06_schedule_encoder", reference("06_schedule_encoder", one_end), only=[name])
+    assert record.points == pytest.approx(5 / 6, abs=1e-5)
+
+
+def _without(*steps: str) -> str:
+    first = "    if config['attention']:"
+    off = "".join(f"    config = config | {{'{step}': False}}\n" for step in steps)
+    return reference("06_schedule_encoder", (first, off + first))
+
+
 def test_what_a_part_is_called_does_not_make_it_traced() -> None:
     pretends = (
         "class GraphModule(nn.Module):\n"

@@ -35,7 +35,6 @@ HIDDEN = HiddenPart(
             schedules(
                 scheduled("with ReLU", ALL, without="gelu", activation="relu"),
                 scheduled("with LayerNorm first", ALL, without="block_ends", norm_first=True),
-                together=True,
             ),
         ),
         Check("applied twice", "idempotence", 1, schedules(scheduled("scheduled twice", ALL, 2, times=2))),

@@ -1,7 +1,7 @@
 """Strategy: replace the attention and nothing else, but for the model of the timed size return a finished graph of one layer. Surface: sizes of the weights, which say what is timed.
 
 Class: graph gaming. Unprotected: grader timed_model gives full marks. Level: 5.
-Must get at most 0.6: the answer must also schedule the timed model with a drawn number of further layers, to the same calls.
+Must get at most 3.5: the answer must also schedule the timed model with a drawn number of further layers, to the same calls.
 """
 
 import torch
