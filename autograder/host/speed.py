@@ -2,9 +2,9 @@
 
     speed=Speed(Program("`F.silu(x + b)`", lambda: silu_of_sum, (TensorSpec((4096, 768)), TensorSpec((768,))), 1), 2.0)
 
-An exercise adds only this line, and `speed=True` to its checks of counted cost, such as `kinds.graph.costs`. The points
-of these checks are the exercise's points for speed. The measured ratio earns them where the grading device measures,
-and the counts elsewhere, so the maximum is the same on every machine.
+An exercise adds only this line, and `speed=True` to its checks of counted cost, such as `fusion_checks.costs`. The
+points of these checks are the exercise's points for speed. The measured ratio earns them where the grading device
+measures, and the counts elsewhere, so the maximum is the same on every machine.
 """
 
 import math

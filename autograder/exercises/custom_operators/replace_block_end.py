@@ -5,8 +5,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from autograder.exercises.programs.aten_programs import PASSES_MASKED, aten_program
+from autograder.host.checks.fusion_checks import rewrites
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.graph import rewrites
 from autograder.host.traced import Program, TensorSpec
 
 OPERATOR = "torch.ops.course_lib.residual_layer_norm"

@@ -84,7 +84,7 @@ def folded(
     other = TensorSpec((7, *rows.shape[1:]), rows.dtype)
     program = Program(f"`{name}`", build, (rows,), 0, ((other,),), reason, folds=True, training=training)
     turns = (*turns, *MISPLACED)
-    return Rewriting(program, calls, wrong_turns=turns, tensors=tensors, warning=warning or reason, left=LEFT)
+    return Rewriting(program, calls, wrong_turns=turns, tensors=tensors, warning=warning, left=LEFT)
 
 
 class Normed(nn.Module):

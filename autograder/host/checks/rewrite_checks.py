@@ -1,6 +1,6 @@
 """Checks of passes that simplify a graph: the number of calls, their targets, and unchanged results.
 
-`kinds.graph` checks fusions to one operator; here the operators are the program's own. The host counts the calls in
+`fusion_checks` asks for fusions to one operator; here the operators are the program's own. The host counts the calls in
 the graph that the pass returned. The graph must give the right results on fresh inputs and weights, twice in
 succession: a folded constant that the program writes to is right only in the first run.
 """
@@ -124,7 +124,7 @@ def _require_rewritten(answer: GraphAnswer, case: Rewriting, draw: Draw, gradien
             first = require_equal(answer, expected, fresh, inputs, draw, gradients)
         except CheckFailedError as error:
             turned = _turned(answer, case, source.module, fresh, inputs)
-            raise CheckFailedError(turned or f"{error}{_if_values_differ(case)}", changes=True) from None
+            raise CheckFailedError(turned or f"{error}{_if_values_differ(case, fresh)}", changes=True) from None
         if not gradients:
             _require_repeatable(answer, first, inputs, case)
     _require_calls(artifact, case)
@@ -174,9 +174,12 @@ def _because(case: Rewriting, *, left: bool = False) -> str:
     return f" {reason}" if reason else ""
 
 
-def _if_values_differ(case: Rewriting) -> str:
-    """Return the end of the message about wrong values; the reason may explain only a wrong number of calls."""
-    return f" {case.warning}" if case.warning else ""
+def _if_values_differ(case: Rewriting, artifact: Artifact) -> str:
+    """Return the end of the message about wrong values; the reason explains those of a pass that changed too much."""
+    least = case.calls if case.at_least is None else case.at_least
+    too_few = artifact.calls() < least or len(artifact.tensors) < (case.tensors or 0)
+    said = case.warning or (case.program.reason if too_few else "")
+    return f" {said}" if said else ""
 
 
 def _turned(

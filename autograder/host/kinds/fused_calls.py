@@ -4,8 +4,9 @@ The graph is read as data, and what a call is comes from the allow-list. These s
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 from autograder.host.artifacts import Artifact
@@ -14,6 +15,9 @@ from autograder.host.traced import Traced
 from autograder.protocol import GraphData
 from course_lib.graph.data.targets import functions
 
+Given = Mapping[str, Any]
+"""The arguments of a call in a graph's data, by their names."""
+
 
 def differing_literals(artifact: Artifact, operator: str, program: Traced) -> str:
     """Return a sentence about a number or flag of the fused call that is not the program's; empty if there is none."""
@@ -21,7 +25,7 @@ def differing_literals(artifact: Artifact, operator: str, program: Traced) -> st
     if schema is None:
         return ""
     for node in artifact.graph["nodes"]:
-        if node["op"] == "call_function" and node["target"].removesuffix(".default") == operator:
+        if _is(node, operator):
             given = dict(zip((a.name for a in schema.arguments), node["args"], strict=False)) | node["kwargs"]
             given = {a.name: a.default_value for a in schema.arguments if a.has_default_value()} | given
             for name, right in program.program.literals.items():
@@ -29,6 +33,15 @@ def differing_literals(artifact: Artifact, operator: str, program: Traced) -> st
                     shown = given.get(name) if isinstance(given.get(name), int | float | None) else "something else"
                     return f"The fused call has {name}={shown}; the program {program.program.name} has {right}."
     return ""
+
+
+def with_literals(artifact: Artifact, operator: str, program: Traced) -> Artifact:
+    """Return the graph with the program's numbers and flags in each fused call, whatever the pass handed on."""
+    schema = getattr(functions().get(f"{operator}.default"), "_schema", None)
+    if schema is None or not program.program.literals:
+        return artifact
+    places = [argument.name for argument in schema.arguments]
+    return _called(artifact, places, lambda given: {**given, **program.program.literals}, operator)
 
 
 def erased_write(artifact: Artifact, program: Traced) -> str:
@@ -55,20 +68,28 @@ class Swap:
 def swaps(artifact: Artifact, operator: str) -> Iterator[Swap]:
     """Yield the graph with each two tensors among the arguments of the calls of `operator` swapped."""
     schema = getattr(functions().get(f"{operator}.default"), "_schema", None)
-    calls = [i for i, node in enumerate(artifact.graph["nodes"]) if _is(node, operator)]
-    if schema is None or not calls:
+    if schema is None or not artifact.count(operator):
         return
     places = [argument.name for argument in schema.arguments]
     names = [argument.name for argument in schema.arguments if "Tensor" in str(argument.type)]
-    for number, first in enumerate(names):
-        for second in names[number + 1 :]:
-            nodes = list(artifact.graph["nodes"])
-            for at in calls:
-                given = dict(zip(places, nodes[at]["args"], strict=False)) | nodes[at]["kwargs"]
-                turned = {**given, first: given.get(second), second: given.get(first)}
-                nodes[at] = {**nodes[at], "args": [], "kwargs": turned}
-            graph: GraphData = {**artifact.graph, "nodes": nodes}
-            yield Swap(replace(artifact, graph=graph), first, second)
+    for first, second in combinations(names, 2):
+
+        def turned(given: Given, first: str = first, second: str = second) -> Given:
+            return {**given, first: given.get(second), second: given.get(first)}
+
+        yield Swap(_called(artifact, places, turned, operator), first, second)
+
+
+def _called(artifact: Artifact, places: Sequence[str], change: Callable[[Given], Given], operator: str) -> Artifact:
+    """Return the graph with the arguments of each fused call, by their names, as `change` makes them."""
+    nodes = [
+        {**node, "args": [], "kwargs": change(dict(zip(places, node["args"], strict=False)) | node["kwargs"])}
+        if _is(node, operator)
+        else node
+        for node in artifact.graph["nodes"]
+    ]
+    graph: GraphData = {**artifact.graph, "nodes": nodes}
+    return replace(artifact, graph=graph)
 
 
 def _is(node: Any, operator: str) -> bool:

@@ -78,7 +78,7 @@ NAMED = [
     (SILU, (" and others in ({}, {'alpha': 1})", ""), "refusals", "With alpha=2 the sum is x + 2 b"),
     (RMS, ("*options, eps", "options[0], False, eps"), "dropout", "Nothing falls out"),
     (RMS, ("*options, eps", "0.5, options[1], eps"), "dropout", "Hand on the program's own p"),
-    (RMS, ("*options, eps))", "*options))"), "eps", "the operator's own is 1e-5"),
+    (RMS, ("*options, eps))", "*options))"), "eps", "The fused call has eps=1e-05; the program"),
     (BREAK, TEXT_BOOK, "dead code", "which is not called here"),
     (BREAK, TEXT_BOOK, "sharing", "No two calls have the same target"),
     (BREAK, TEXT_BOOK, "folding", "the program has none"),
@@ -102,6 +102,24 @@ def test_what_was_likely_thought_is_said(exercise_id, change, category, words):
         change = reference(exercise_id, change)
     said = [c.message for c in judged_in(category, exercise_id, change).checks if c.status != "passed"]
     assert any(words in message for message in said), said
+
+
+def test_a_reason_to_refuse_is_said_of_what_was_folded_and_of_nothing_else():
+    check, reason = "what somebody else reads stays", "only the other pair can be folded"
+    told = [
+        judged(FOLD, reference(FOLD, change), only=[check]).checks[0].message
+        for change in (FORGETS_EPS, ("list(before.users) != [node]", "False"))
+    ]
+    assert "off by" in told[0]
+    assert [reason in message for message in told] == [False, True]
+
+
+def test_a_fused_look_alike_is_found_beside_a_wrong_number():
+    changes = ("given.get('alpha', 1) != 1", "False"), ("*options, eps)", "*options, 1e-3)")
+    (check,) = judged(RMS, reference(RMS, *changes), only=["look-alikes stay"]).checks
+    assert check.points == 0
+    assert "With alpha=2 the sum is another" in check.message
+    assert "eps=" not in check.message
 
 
 @pytest.mark.parametrize("exercise_id", [CYCLE, CLEAN, SHARE, FOLD, SILU, RMS])

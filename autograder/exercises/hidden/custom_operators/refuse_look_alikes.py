@@ -16,8 +16,8 @@ from autograder.exercises.custom_operators.refuse_look_alikes import (
 )
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.aten_programs import aten_program
+from autograder.host.checks.fusion_checks import rewrites
 from autograder.host.exercise import Check, Control, HiddenPart
-from autograder.host.kinds.graph import rewrites
 from autograder.host.traced import TensorSpec
 
 MATRIX, SQUARE = TensorSpec((3, WIDTH)), TensorSpec((WIDTH, WIDTH))

@@ -16,8 +16,8 @@ from autograder.exercises.fx_rewrite.bias_silu_pass import (
     of,
 )
 from autograder.exercises.hidden.answer_files import NOT_SEEN, Answers
+from autograder.host.checks.fusion_checks import costs, rewrites
 from autograder.host.exercise import Check, HiddenPart
-from autograder.host.kinds.graph import costs, rewrites
 from autograder.host.traced import Program, TensorSpec
 
 TURNED = [

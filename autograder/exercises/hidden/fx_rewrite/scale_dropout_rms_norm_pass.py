@@ -1,16 +1,19 @@
 """Hidden checks and controls of exercise 05.6."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
 from torch.nn import functional as F
 
 from autograder.exercises.fx_rewrite.scale_dropout_rms_norm_pass import (
+    AS_USUAL,
     BRANCH,
     COLUMN,
     EVALUATED,
     LARGE,
+    OF_BRANCH,
     OPERATOR,
     PAIR,
     PAIRS,
@@ -29,16 +32,24 @@ from autograder.exercises.fx_rewrite.scale_dropout_rms_norm_pass import (
 from autograder.exercises.fx_rewrite.scale_dropout_rms_norm_pass import evaluated as right
 from autograder.exercises.hidden.answer_files import NOT_SEEN, Answers
 from autograder.host.checks.dropout_checks import Dropping, drops
-from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
+from autograder.host.checks.fusion_checks import costs, rewrites
 from autograder.host.exercise import Check, HiddenPart
-from autograder.host.kinds.graph import costs, rewrites
 from autograder.host.traced import Program, TensorSpec
 
+NEVER_DROPS = {"training": True, "p": 0.0, "eps": 1e-5}
 SPELLINGS = [
     of("dropout(x * scale) + residual", lambda x, s, r, w: norm(F.dropout(x * s, 0.2, False) + r, w)),
     of("scale * x", lambda x, s, r, w: norm(r + F.dropout(s * x, 0.2, False), w)),
-    of("torch.mul, torch.add", lambda x, s, r, w: norm(torch.add(r, F.dropout(torch.mul(x, s), 0.0)), w)),
-    of("x.mul(scale), .add", lambda x, s, r, w: norm(F.dropout(x.mul(s), p=0.0, training=True).add(r), w)),
+    of(
+        "torch.mul, torch.add",
+        lambda x, s, r, w: norm(torch.add(r, F.dropout(torch.mul(x, s), 0.0)), w),
+        literals=NEVER_DROPS,
+    ),
+    of(
+        "x.mul(scale), .add",
+        lambda x, s, r, w: norm(F.dropout(x.mul(s), p=0.0, training=True).add(r), w),
+        literals=NEVER_DROPS,
+    ),
     of(
         "everything by name",
         lambda x, s, r, w: F.rms_norm(
@@ -57,25 +68,16 @@ SPELLINGS = [
 ]
 
 
-OWN_EPS = "Hand on the norm's own eps; None means `torch.finfo(dtype).eps`."
-
-
-def _eps(eps: float | None, dtype: torch.dtype = torch.float32) -> Rewriting:
+def _eps(eps: float | None, dtype: torch.dtype = torch.float32) -> Program:
     def program(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
         return norm(r + F.dropout(x * s, 0.1, False), w, eps)
 
     small = tuple(TensorSpec(spec.shape, dtype) for spec in USUAL)
-    return Rewriting(
-        of(f"eps={eps}, {dtype}", program, inputs=small),
-        1,
-        warning=OWN_EPS,
-        wrong_turns=(
-            WrongTurn(
-                "eps was not handed on: the operator's own is 1e-5.",
-                computes=lambda x, s, r, w: norm(r + x * s, w, 1e-5),
-            ),
-        ),
-    )
+    return of(f"eps={eps}, {dtype}", program, inputs=small, literals=_handed_on(eps, dtype))
+
+
+def _handed_on(eps: float | None, dtype: torch.dtype = torch.float32) -> Mapping[str, Any]:
+    return {"training": False, "eps": torch.finfo(dtype).eps if eps is None else eps}
 
 
 class _Tiny(Branch):
@@ -88,12 +90,12 @@ class _Tiny(Branch):
         return self.norm(residual * 1e-3 + self.drop((x * 1e-3) * self.scale))
 
 
-EPS = [
-    _eps(0.5),
-    Rewriting(Program("`Branch` with eps=None, tiny numbers", lambda: _Tiny(None), PAIR, 1), 3, warning=OWN_EPS),
-    Rewriting(Program("`Branch` with eps=0.01, tiny numbers", lambda: _Tiny(0.01), PAIR, 1), 3, warning=OWN_EPS),
-    _eps(None, torch.float64),
-]
+def _tiny(eps: float | None) -> Program:
+    name = f"`Branch` with eps={eps}, tiny numbers"
+    return Program(name, lambda: _Tiny(eps), PAIR, 1, literals=_handed_on(eps))
+
+
+EPS = [_eps(0.5), _tiny(None), _tiny(0.01), _eps(None, torch.float64)]
 
 
 def _look_alike(name: str, program: Callable[..., Tensor], reason: str, *extra: TensorSpec) -> Program:
@@ -194,8 +196,14 @@ LOOK_ALIKES = [
         "An input is no sum, whatever it is called.",
         ROWS,
     ),
-    Program("RMSNorm without weight, and `Branch`", _Unweighted, PAIR, 1),
-    Program("a norm over two dimensions, and a right one", _SquareNorm, (*USUAL, TensorSpec((4, WIDTH))), 1),
+    Program("RMSNorm without weight, and `Branch`", _Unweighted, PAIR, 1, literals=OF_BRANCH),
+    Program(
+        "a norm over two dimensions, and a right one",
+        _SquareNorm,
+        (*USUAL, TensorSpec((4, WIDTH))),
+        1,
+        literals=AS_USUAL,
+    ),
 ]
 
 
@@ -314,7 +322,7 @@ ANSWERS = Answers(__name__)
 HIDDEN = HiddenPart(
     checks=(
         Check("other spellings", "spellings", 1, rewrites(SPELLINGS, OPERATOR)),
-        Check("eps is carried over", "eps", 0.6, rewritten(EPS)),
+        Check("eps is carried over", "eps", 0.6, rewrites(EPS, OPERATOR)),
         Check("look-alikes stay", "refusals", 1.9, rewrites(LOOK_ALIKES, OPERATOR, together=True)),
         Check("what is needed elsewhere stays", "refusals", 1.9, rewrites(ESCAPES, OPERATOR, together=True)),
         Check("several places in one program", "several places", 0.3, rewrites(SEVERAL, OPERATOR)),

@@ -8,7 +8,7 @@ import course_lib.kernels  # noqa: F401 - registers the operators
 from autograder.host.artifacts import Artifact
 from autograder.host.artifacts.operator_calls import read_calls
 from autograder.host.draw import Draw
-from autograder.host.kinds.fused_calls import erased_write, swaps
+from autograder.host.kinds.fused_calls import differing_literals, erased_write, swaps, with_literals
 from autograder.host.traced import Program, TensorSpec, traced
 from course_lib.graph import from_data, to_data
 
@@ -37,6 +37,30 @@ def test_the_right_order_is_among_the_swaps(named):
 
 def test_without_a_fused_call_nothing_is_swapped():
     assert list(swaps(artifact_of(lambda x: x + 1), FUSED)) == []
+
+
+NORM = "torch.ops.course_lib.scale_dropout_residual_rms_norm"
+EVALUATED = {"training": False, "eps": 1e-5}
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_wrong_numbers_of_a_fused_call_become_those_of_the_program(named):
+    def wrong(x, s, r, w):
+        operator = torch.ops.course_lib.scale_dropout_residual_rms_norm
+        return operator(x, s, r, w, p=0.3, training=True, eps=0.5) if named else operator(x, s, r, w, 0.3, True, 0.5)
+
+    program = traced(Program("`norm`", lambda: wrong, (ROWS,) * 4, 1, literals=EVALUATED), Draw(3, "numbers"))
+    artifact = artifact_of(wrong)
+    repaired = with_literals(artifact, NORM, program)
+
+    assert differing_literals(artifact, NORM, program) == (
+        "The fused call has training=True; the program `norm` has False."
+    )
+    assert differing_literals(repaired, NORM, program) == ""
+    inputs = (torch.randn(4, 8), torch.randn(8), torch.randn(4, 8), torch.randn(8))
+    x, s, r, w = inputs
+    found = from_data(repaired.graph, repaired.tensors)(*inputs)
+    torch.testing.assert_close(found, torch.nn.functional.rms_norm(r + x * s, (8,), w, 1e-5))
 
 
 def written(x):
