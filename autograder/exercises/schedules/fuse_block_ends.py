@@ -16,6 +16,12 @@ LAUNCHES = 18  # of one layer: the two fused calls, and all other operators unch
 WIDE: Mapping[str, Any] = {"width": 1024, "inside": 8, "heads": 1}
 IDEAL_RATIO = 1.33  # the bytes that a layer of this width moves, before and after
 
+# A profile on a CPU: of 10.5 ms, the products take 7.7; a sum and its norm take 1.1, the fused end in their place 1.0.
+NEAR_ONE = (
+    "Shown, not graded: this is evaluation, where dropout does nothing, and a linear layer adds its bias within its "
+    "product. A fused end saves only the sum's pass over the rows; on a CPU that is little beside the products, and "
+    "the ratio stays near 1. In training it also saves dropout's mask."
+)
 ARGUMENTS = ("x", "bias", "residual", "weight", "layer_norm_bias", "p", "training", "eps")
 
 
@@ -85,7 +91,7 @@ EXERCISE = Exercise(
         IDEAL_RATIO,
         batch=256,
         sequence=8,
-        shown_only="Shown, not graded: on a CPU, a layer's matrix products take most of the time, not its fused ends.",
+        shown_only=NEAR_ONE,
         on_gpu=scheduled_speed(fused("of one wide layer", **WIDE), IDEAL_RATIO, batch=4096, sequence=8),
     ),
     hints=(

@@ -3,10 +3,12 @@
 import pytest
 import torch
 
+from autograder.exercises import find
 from autograder.exercises.schedules.fuse_block_ends import fused
 from autograder.host.draw import Draw
 from autograder.host.kinds import schedule, schedule_models
 from autograder.host.traced import draw_inputs
+from course_lib.graph import cost
 from course_lib.verify.error_rule import ROUNDINGS, deviation
 from tests.autograder.exercises.judged import judged, known_answer, messages, reference
 from tests.drawn import third
@@ -85,6 +87,36 @@ def _without(*steps: str) -> str:
     first = "    if config['attention']:"
     off = "".join(f"    config = config | {{'{step}': False}}\n" for step in steps)
     return reference("06_schedule_encoder", (first, off + first))
+
+
+def test_what_is_said_of_times_on_a_cpu_holds_for_the_model_that_is_timed() -> None:
+    """In evaluation an end consists of a product with its bias, a sum and the norm, and dropout launches nothing."""
+    speed = find("06_fuse_block_ends").speed
+    assert speed is not None
+    module = speed.program.trace()
+    end = BlockEnd(module)
+    rows = torch.randn(4, 1024)
+    launched = {training: cost(end.train(training), (rows[:, :8], rows)).launches for training in (False, True)}
+
+    assert not module.training
+    assert launched[False] == 3
+    assert launched[True] > launched[False]
+    for words in ("evaluation, where dropout does nothing", "adds its bias within its product", "In training"):
+        assert words in speed.shown_only
+
+
+class BlockEnd(torch.nn.Module):
+    """One fused end of the timed model, as its parts compute it; dropout drops a tenth in training."""
+
+    def __init__(self, module: torch.fx.GraphModule) -> None:
+        super().__init__()
+        self.dense, self.drop = module.get_submodule("layers.0.projection.dense"), torch.nn.Dropout(0.1)
+        self.norm = module.get_submodule("layers.0.attention_norm")
+
+    def forward(self, inner: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
+        """Map (rows, inside) and (rows, width) to (rows, width)."""
+        result: torch.Tensor = self.norm(self.drop(self.dense(inner)) + residual)
+        return result
 
 
 def test_what_a_part_is_called_does_not_make_it_traced() -> None:
