@@ -128,7 +128,7 @@ def cases_at(*rows: int) -> Callable[[Draw], Iterator[Case]]:
     return cases
 
 
-def functional(*names: str, rows: tuple[int, ...] = (4,), gradients: bool = False) -> Callable[..., None]:
+def functional(*names: str, rows: tuple[int, ...] = (4, 7), gradients: bool = False) -> Callable[..., None]:
     """Return a check that each program's graph has no write and gives the same result; all programs count equally."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:

@@ -44,6 +44,11 @@ SLIPS = [
     ("04_render_graph", ["rendering"], ("enumerate(module.graph.nodes)", "enumerate(module.graph.nodes, 1)")),
     (RMS, FUSIONS, ("*options, eps)", "*options, 1e-3)")),
     (RMS, [c for c in FUSIONS if c != "dropout"], ("*options, eps)", "options[0], True, eps)")),
+    (
+        "08_functionalise",
+        ["through a view", "other sizes", "gradients"],
+        ("torch.cat([x[:1] + 1, x[1:]]) * 2", "torch.stack([x[0] + 1, *x[1:4]]) * 2"),
+    ),
     ("04_render_graph", ["nesting"], ("f'({inside})'", "f'({inside}{\",\" * (len(value) == 1)})'")),
 ]
 # exercise, a right spelling that another way of grading refused
