@@ -12,6 +12,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.captured import CapturedAnswer, outside
+from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 
 Formula = Callable[..., Sequence[Tensor]]
@@ -20,16 +21,56 @@ ARITHMETIC = "add sub rsub mul div neg pow sqrt rsqrt reciprocal sum mean"
 FORM = "unsqueeze squeeze expand view reshape"
 ALLOWED = frozenset(f"torch.ops.aten.{name}" for name in f"{ARITHMETIC} {FORM}".split())
 MOST_CALLS = 36  # autograd's own graph of these formulas has more
-NEAR: Mapping[str, float] = {"rtol": 1e-4, "atol": 1e-5}  # by which a known mistake is told
+NEAR: Mapping[torch.dtype, Mapping[str, float]] = {  # by which a known mistake is told; one without eps is very close
+    torch.float32: {"rtol": 1e-4, "atol": 1e-5},
+    torch.float64: {"rtol": 1e-8, "atol": 1e-10},
+}
 
 
-def truth(grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor) -> Sequence[Tensor]:
-    """Return autograd's result; `kept` is the dropout mask divided by the share of kept elements."""
+Norm = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""LayerNorm of h with weight and shift."""
+
+
+def _layer_norm(h: Tensor, weight: Tensor, shift: Tensor) -> Tensor:
+    return F.layer_norm(h, h.shape[-1:], weight, shift)
+
+
+def truth(
+    grad: Tensor,
+    x: Tensor,
+    bias: Tensor,
+    residual: Tensor,
+    kept: Tensor,
+    weight: Tensor,
+    *,
+    norm: Norm = _layer_norm,
+    drops_residual: bool = False,
+) -> Sequence[Tensor]:
+    """Return autograd's result; `kept` is the dropout mask divided by the share of kept elements.
+
+    A known mistake has another `norm`, or a mask that drops elements of the residual, too.
+    """
     leaves = [t.detach().clone().requires_grad_() for t in (x, bias, residual, weight, torch.zeros_like(weight))]
     with torch.enable_grad():
-        h = (leaves[0] + leaves[1]) * kept + leaves[2]
-        y = F.layer_norm(h, h.shape[-1:], leaves[3], leaves[4])
+        inner = leaves[0] + leaves[1]
+        h = (inner + leaves[2]) * kept if drops_residual else inner * kept + leaves[2]
+        y = norm(h, leaves[3], leaves[4])
     return torch.autograd.grad(y, leaves, grad)
+
+
+def _without_eps(*args: Tensor) -> Sequence[Tensor]:
+    return truth(*args, norm=lambda h, weight, shift: F.layer_norm(h, h.shape[-1:], weight, shift, eps=0.0))
+
+
+def _divided_by_less(*args: Tensor) -> Sequence[Tensor]:
+    def norm(h: Tensor, weight: Tensor, shift: Tensor) -> Tensor:
+        return (h - h.mean(-1, keepdim=True)) * (h.var(-1, keepdim=True) + 1e-5).rsqrt() * weight + shift
+
+    return truth(*args, norm=norm)
+
+
+def _residual_dropped(*args: Tensor) -> Sequence[Tensor]:
+    return truth(*args, drops_residual=True)
 
 
 def _centred(x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
@@ -99,6 +140,9 @@ KNOWN: tuple[tuple[Formula, str], ...] = (
     (_without_weight, "The weight is missing: LayerNorm multiplies by it, so the gradient is multiplied by it first."),
     (_without_root, "The root is missing: h is divided by its deviation, and so is its gradient."),
     (_without_mask, "The mask is missing: what dropout removed, or scaled, is removed or scaled in the gradient too."),
+    (_without_eps, "eps is missing: LayerNorm adds 1e-5 to the variance."),
+    (_divided_by_less, "The variance was divided by n - 1; that of LayerNorm divides by n."),
+    (_residual_dropped, "The mask was put on the residual as well; dropout is of x + bias alone."),
     (_not_summed, "It was not summed: a tensor that is added to all rows gets the sum of their gradients."),
 )
 
@@ -129,23 +173,29 @@ def inputs(draw: Draw, rows: int, width: int, *, share: float = 0.7, dtype: torc
 def gradient_right(
     numbers: Sequence[int], cases: Callable[[Draw], Iterator[Case]]
 ) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check that the given outputs of the captured backward equal autograd's."""
+    """Return a check that the given outputs of the captured backward equal autograd's; they share its points."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
-        for case in cases(draw):
-            artifact = _captured(answer, case)
-            try:
-                outputs = answer.run(artifact, case.args).outputs
-            except AnswerFailedError as error:
-                raise CheckFailedError(f"The captured graph does not run{case.where}: {error.message}") from None
-            if len(outputs) != len(NAMES):
-                raise CheckFailedError(
-                    f"backward returned {len(outputs)} tensors; expected {len(NAMES)}: {', '.join(NAMES)}."
-                )
-            for number in numbers:
+        found = [(case, _outputs(answer, case)) for case in cases(draw)]
+
+        def require(number: int) -> None:
+            for case, outputs in found:
                 _require_gradient(outputs[number], number, case)
 
+        share_among(numbers, require, noun="gradients")
+
     return run
+
+
+def _outputs(answer: CapturedAnswer, case: Case) -> Sequence[Tensor]:
+    artifact = _captured(answer, case)
+    try:
+        outputs = answer.run(artifact, case.args).outputs
+    except AnswerFailedError as error:
+        raise CheckFailedError(f"The captured graph does not run{case.where}: {error.message}") from None
+    if len(outputs) != len(NAMES):
+        raise CheckFailedError(f"backward returned {len(outputs)} tensors; expected {len(NAMES)}: {', '.join(NAMES)}.")
+    return outputs
 
 
 def _captured(answer: CapturedAnswer, case: Case) -> Artifact:
@@ -171,7 +221,8 @@ def _require_gradient(output: Tensor, number: int, case: Case) -> None:
     except CheckFailedError as error:
         for formula, says in KNOWN:
             wrong = formula(*args)[number]
-            if comparison.alike(output, wrong, **NEAR) and not comparison.alike(wrong, eager, **NEAR):
+            near = NEAR[eager.dtype]
+            if comparison.alike(output, wrong, **near) and not comparison.alike(wrong, eager, **near):
                 raise CheckFailedError(f"{NAMES[number]}: {says}") from None
         raise error from None
 

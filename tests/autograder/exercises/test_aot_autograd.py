@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.autograder.exercises.judged import said
+from tests.autograder.exercises.judged import judged, reference, said
 from tests.drawn import third
 
 
@@ -69,6 +69,21 @@ NAMED = [
     ("08_backward_by_hand", "The mask is missing", ("by_x = by_h * kept", "by_x = by_h")),
     (
         "08_backward_by_hand",
+        "eps is missing",
+        ("(centred * centred).mean(-1, keepdim=True) + 1e-05", "(centred * centred).mean(-1, keepdim=True)"),
+    ),
+    (
+        "08_backward_by_hand",
+        "divides by n",
+        ("(centred * centred).mean(-1, keepdim=True)", "(centred * centred).sum(-1, keepdim=True) / (h.shape[-1] - 1)"),
+    ),
+    (
+        "08_backward_by_hand",
+        "The mask was put on the residual",
+        ("h = (x + bias) * kept + residual", "h = (x + bias + residual) * kept"),
+    ),
+    (
+        "08_backward_by_hand",
         "It was not summed",
         ("by_x.sum(0), by_h, (grad * normed).sum(0), grad.sum(0)", "by_x, by_h, grad * normed, grad"),
     ),
@@ -80,3 +95,10 @@ TRIED = third(NAMED, name="mistakes in aot_autograd")  # the others in other run
 def test_a_likely_mistake_is_named(mistake):
     exercise_id, words, *changes = mistake
     assert words in said(exercise_id, *changes)
+
+
+def test_a_wrong_gradient_costs_its_own_part_of_the_checks_of_all_five():
+    record = judged("08_backward_by_hand", reference("08_backward_by_hand", ("by_x.sum(0)", "by_h.sum(0)")))
+    earned = {check.category: check.points / check.max_points for check in record.checks}
+    shares = {"bias": 0, "odd sizes": 0.8, "precision": 0.8, "masks": 0.8}
+    assert earned == pytest.approx(dict.fromkeys(earned, 1) | shares)
