@@ -14,7 +14,7 @@ from autograder.exercises.quality.in_process import own_answer, points_of
 from autograder.exercises.quality.question_tables import exercises_with_tables, remembering, table_of, write_tables
 from scripts import image_check, student_tree
 from tests.architecture.source_tree import ROOT
-from tests.autograder.exercises.judged import reference
+from tests.autograder.exercises.judged import judged, messages, reference
 from tests.drawn import some
 
 SLOW = ("04_cost_annotator", "09_predict_kernels", "09_read_generated_code")  # many seconds for each seed
@@ -54,8 +54,19 @@ def test_all_that_visible_checks_ask_can_be_asked_when_a_table_is_made(exercise_
 
     exercise = find(exercise_id)
     assert earned == {check.name: check.points for check in exercise.checks if check.name in earned}
-    # The others look at what an answer captures, which takes a worker, and ask no function of the hidden part.
+    # The others look at what an answer captures, which takes a worker.
     assert len(earned) == len(exercise.checks) or exercise_id in ("07_tame_recompiles", "13_score_mods")
+
+
+def test_captured_functions_are_judged_and_their_mistakes_named_with_a_table(students_place):
+    students_place("13_score_mods", SEEDS)
+    capped = ("cap * torch.tanh(score / cap)", "score.clamp(-cap, cap)")
+
+    right = judged("13_score_mods", reference("13_score_mods"), hidden=False, seed=SEEDS[1])
+    wrong = judged("13_score_mods", reference("13_score_mods", capped), hidden=False, seed=SEEDS[0])
+
+    assert right.points == right.max_points
+    assert {name for name, told in messages(wrong).items() if "hard cap" in told} == {"`soft_cap`"}
 
 
 def test_a_question_without_an_answer_is_a_fault_that_says_so(students_place):

@@ -188,17 +188,47 @@ TENSORS = [
         "def lean():\n    return {f.__name__: f for f in (soften, mix, shares, scores)}\n",
         0,
     ),
+    (
+        "13_score_mods",
+        "def modifications():\n"
+        "    tables = {name: vars(each).values() for name, each in MODIFICATIONS.items()}\n"
+        "    return {name: [each for each in table if callable(each)][-1] for name, table in tables.items()}\n",
+        0,
+    ),
 ]
+
+
+class Untyped(ast.NodeTransformer):
+    """Put `object` in the place of types that name something missing."""
+
+    def __init__(self, missing: set[str]) -> None:
+        self._missing = missing
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """Look at the type of a field or parameter, and at that of a result."""
+        for name in ("annotation", "returns"):
+            if (told := getattr(node, name, None)) and self._missing & names_in(told):
+                setattr(node, name, ast.Name("object"))
+        return self.generic_visit(node)
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Return the names that a piece of code reads or writes."""
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def without_the_grader(exercise_id: str) -> str:
     """Return what of a visible module runs where nothing of the grader can be imported."""
-    missing: set[str] = {"known_plan"}
+    module = ast.parse(exercise_files()[exercise_id].read_text(encoding="utf-8"))
+    imports = [each for each in module.body if isinstance(each, ast.ImportFrom)]
+    of_grader = [each for each in imports if str(each.module).startswith("autograder")]
+    missing = {"known_plan", *(alias.asname or alias.name for each in of_grader for alias in each.names)}
+    Untyped(missing).visit(module)
     kept = []
-    for statement in ast.parse(exercise_files()[exercise_id].read_text(encoding="utf-8")).body:
-        if isinstance(statement, ast.ImportFrom) and str(statement.module).startswith("autograder"):
-            missing |= {alias.asname or alias.name for alias in statement.names}
-        elif missing & {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}:
+    for statement in module.body:
+        if statement in of_grader:
+            continue
+        if missing & names_in(statement):
             targets = [getattr(statement, "target", statement), *getattr(statement, "targets", [])]
             missing |= {str(getattr(each, "id", getattr(each, "name", ""))) for each in targets}
         else:

@@ -1,13 +1,13 @@
 """Hidden checks and controls of exercise 13.4."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import create_block_mask
 
-from autograder.exercises.attention.score_mods import Sizes, blocks_right, modifies
+from autograder.exercises.attention.score_mods import Sizes, blocks_right, modifies, packed, unpacked
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.questions import Known, Question
 from autograder.host.draw import Draw
@@ -91,6 +91,71 @@ MISCONCEPTIONS = (
 def counted(asked: Question) -> Known:
     """Return the numbers of blocks of a mask, and those of known mistakes."""
     return {"right": block_counts(asked), "wrong": wrong_values(asked, MISCONCEPTIONS)}
+
+
+Formula = Callable[..., Tensor]  # of a parameter, the score where there is one, batch, head, query and key
+FORMULAS: dict[str, tuple[Formula, Sequence[tuple[Formula, str]]]] = {
+    "alibi": (
+        lambda slopes, score, b, h, q, k: score - slopes[h] * (q - k).abs(),
+        (
+            (lambda slopes, score, b, h, q, k: score + slopes[h] * (q - k).abs(),
+             "Far keys are favoured: the distance is taken away from the score."),
+            (lambda slopes, score, b, h, q, k: score + slopes[h] * (k - q),
+             "Keys after the query are favoured. Take the distance as it is in both directions, by abs."),
+            (lambda slopes, score, b, h, q, k: score - slopes[0] * (q - k).abs(),
+             "All heads have the slope of head 0; look it up by the number of the head."),
+            (lambda slopes, score, b, h, q, k: score - slopes.view(1, -1, 1, 1) * (q - k).abs(),
+             "The slopes were taken in their own order; look each up by the number of the head, slopes[head]."),
+            (lambda slopes, score, b, h, q, k: score - (q - k).abs(),
+             "The slope is missing; each head has its own."),
+            (lambda slopes, score, b, h, q, k: score * slopes[h] - (q - k).abs(),
+             "The slope multiplies the score; it belongs to the distance."),
+        ),
+    ),
+    "soft_cap": (
+        lambda cap, score, b, h, q, k: cap * torch.tanh(score / cap),
+        (
+            (lambda cap, score, b, h, q, k: torch.tanh(score / cap),
+             "The cap is missing outside: tanh lies between -1 and 1, the result between -cap and cap."),
+            (lambda cap, score, b, h, q, k: cap * torch.tanh(score),
+             "Small scores are changed: divide by the cap inside, so that near 0 the score stays as it is."),
+            (lambda cap, score, b, h, q, k: score.clamp(-cap, cap),
+             "This is a hard cap, whose gradient is 0 beyond it; a soft one uses tanh."),
+        ),
+    ),
+    "documents": (
+        lambda ids, b, h, q, k: (ids[b, q] == ids[b, k]) & (k <= q),
+        (
+            (lambda ids, b, h, q, k: ids[b, q] == ids[b, k],
+             "Keys after the query are kept; within a document, a token sees itself and those before it."),
+            (lambda ids, b, h, q, k: (k <= q), "Documents see each other: compare the numbers of both tokens."),
+            (lambda ids, b, h, q, k: (ids[0, q] == ids[0, k]) & (k <= q),
+             "Every row has the documents of row 0; look them up by the number of the batch."),
+            (lambda ids, b, h, q, k: (ids[:, None, : q.shape[2], None] == ids[:, None, None, : k.shape[3]]) & (k <= q),
+             "The documents were taken in their own order; look each token's up by its numbers, ids[batch, query]."),
+            (lambda ids, b, h, q, k: (ids[b, q] == ids[b, k]) & (k < q),
+             "A token does not see itself; then a document's first token sees nothing at all."),
+            (lambda ids, b, h, q, k: (ids[b, q] == ids[b, k]) & (k >= q),
+             "The order is the wrong way round: a token sees keys before it."),
+            (lambda ids, b, h, q, k: ~((ids[b, q] == ids[b, k]) & (k <= q)),
+             "The mask is upside down: a mask_mod is True where a score is kept."),
+        ),
+    ),
+}  # fmt: skip
+
+
+def changed(name: str, inputs: Sequence[str], shape: Sequence[int]) -> Known:
+    """Return all scores, or all of a mask, as a function of the answer changes them, and as known mistakes do.
+
+    Tensors go in and out as text. Right scores are fp64, those of mistakes fp16: a mistake is known by 1 % of them.
+    """
+    right, mistakes = FORMULAS[name]
+    exact = [each.double() if each.is_floating_point() else each for each in map(unpacked, inputs)]
+    wrong = [(formula(*exact).expand(*shape), says) for formula, says in mistakes]
+    return {
+        "right": packed(right(*exact).expand(*shape)),
+        "wrong": [[packed(each.half() if each.is_floating_point() else each), says] for each, says in wrong],
+    }
 
 
 ANSWERS = Answers(__name__)
