@@ -71,7 +71,7 @@ class Modification:
 
 
 def packed(tensor: Tensor) -> str:
-    """Return a tensor as text: its dtype, its shape, and its bytes in base64, a third as long as its numbers."""
+    """Return a tensor as text: its dtype, its shape, and its bytes in base64, shorter than its numbers."""
     dtype, shape = str(tensor.dtype).removeprefix("torch."), ",".join(map(str, tensor.shape))
     return f"{dtype} {shape} {base64.b64encode(tensor.contiguous().numpy().tobytes()).decode()}"
 
@@ -98,11 +98,15 @@ def normal(draw: Draw, *shape: int, scale: float = 1.0) -> Tensor:
 def documents_of(draw: Draw, sizes: Sizes) -> Tensor:
     """Return the number of each token's document: (batch, tokens), the documents of a row one after the other.
 
-    The numbers have no order.
+    The numbers have no order, and in row 0 they both rise and fall.
     """
     length = max(sizes.queries, sizes.keys)
-    ends = (draw.keep(sizes.batch, length, probability=0.3)).long()
-    return torch.tensor(draw.sample(range(1000), length + 1))[ends.cumsum(1)]
+    ends = draw.keep(sizes.batch, length, probability=0.3)
+    ends[0, 0], ends[0, length // 3], ends[0, 2 * length // 3] = False, True, True
+    numbers = draw.sample(range(1000), length + 1)
+    low, middle, high = sorted(numbers[:3])
+    numbers[:3] = draw.choice(((low, high, middle), (high, low, middle)))
+    return torch.tensor(numbers)[ends.long().cumsum(1)]
 
 
 MODIFICATIONS = {

@@ -5,6 +5,7 @@ import torch
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from autograder.exercises.attention.predict_backend import call_of, mask, setting
+from autograder.exercises.attention.score_mods import Sizes, documents_of
 from autograder.exercises.hidden.attention.predict_backend import _by_rules, backend_of
 from autograder.exercises.hidden.attention.score_mods import block_counts
 from autograder.host.draw import Draw
@@ -58,3 +59,10 @@ def test_a_causal_mask_of_two_blocks_a_side_skips_a_quarter():
     made = create_block_mask(lambda b, h, q, k: k <= q, None, None, 256, 256, device="cpu")
     assert made.sparsity() == 25
     assert block_counts({"mask": "causal", "length": 256, "block": 128}) == {"full": 1, "partial": 2, "empty": 1}
+
+
+def test_numbers_of_documents_rise_and_fall_so_that_no_order_tells_documents_apart():
+    for seed in range(60):
+        ids = documents_of(Draw(seed, "documents"), Sizes(3, 1, 8, 8))
+        steps = (ids[:, 1:] - ids[:, :-1]).sign().unique()
+        assert steps.tolist() == [-1, 0, 1], f"seed {seed}"
