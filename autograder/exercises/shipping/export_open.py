@@ -27,8 +27,11 @@ Sizes = tuple[int, int]
 
 
 def positions(x: Tensor, table: Tensor) -> Tensor:
-    """Add to x (batch, length, 8) the rows of a table (128, 8) that belong to its positions."""
-    return x + table.narrow(0, 0, x.shape[1])
+    """Add to x (batch, length, 8) the rows of a table (128, 8) that belong to its positions.
+
+    One after the other, so that no export leaves the length open: with it, this function would be an answer.
+    """
+    return torch.stack([token + row for token, row in zip(x.unbind(1), table, strict=False)], 1)
 
 
 def pooled(x: Tensor, mask: Tensor) -> Tensor:

@@ -195,6 +195,14 @@ TENSORS = [
         "    return {name: [each for each in table if callable(each)][-1] for name, table in tables.items()}\n",
         0,
     ),
+    (
+        "14_export_open",
+        "class Pasted(nn.Module):\n    def forward(self, x, table):\n        return positions(x, table)\n"
+        "def exporters():\n"
+        "    sizes = {0: Dim('batch', max=64), 1: Dim('length', min=2, max=128)}\n"
+        "    return {'positions': lambda *given: export(Pasted(), given, dynamic_shapes=(sizes, None))}\n",
+        0,
+    ),
 ]
 
 
