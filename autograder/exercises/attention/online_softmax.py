@@ -62,31 +62,29 @@ def weighted(stream: Stream) -> Tensor:
     return torch.softmax(stream.scores, -1) @ stream.values
 
 
-def _weights(stream: Stream, *, shifted: bool) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """Return the weights of each block under its own largest score, its values, and the largest score so far."""
-    found, largest = [], torch.full_like(stream.scores[:, :1], -torch.inf)
-    for scores, values in stream.blocks():
-        largest = torch.maximum(largest, scores.amax(1, keepdim=True))
-        found.append((torch.exp(scores - largest if shifted else scores), values, largest))
-    return found
+def _largest_so_far(stream: Stream) -> Tensor:
+    """Return for each score the largest one of its row, up to the end of its block."""
+    of_blocks = torch.stack([scores.amax(1) for scores in stream.scores.split(stream.sizes, 1)], 1)
+    return of_blocks.cummax(1).values.repeat_interleave(torch.tensor(stream.sizes), 1)
 
 
-def _never_rescaled(stream: Stream) -> Tensor:
-    parts = _weights(stream, shifted=True)
-    total = torch.stack([w.sum(1, keepdim=True) for w, _, _ in parts]).sum(0)
-    return torch.stack([w @ v for w, v, _ in parts]).sum(0) / total
+def _exponents(stream: Stream, *, rescaled: bool) -> Tensor:
+    """Return the logarithms of all weights: under the largest score of the row, or under the largest one so far.
+
+    With all blocks in memory, as in every formula of a mistake here: one that went from block to block would be an
+    answer with a mistake.
+    """
+    largest = _largest_so_far(stream)
+    return stream.scores - (largest[:, -1:] if rescaled else largest)
+
+
+def _quotient(stream: Stream, top: Tensor, bottom: Tensor) -> Tensor:
+    """Return the quotient of two sums over keys, with these logarithms of weights."""
+    return torch.exp(top) @ stream.values / torch.exp(bottom).sum(1, keepdim=True)
 
 
 def _rescaled(stream: Stream, *, top: bool, bottom: bool) -> Tensor:
-    total = torch.zeros_like(stream.scores[:, :1])
-    mixed = torch.zeros_like(stream.scores[:, :1] @ stream.values[:1])
-    before = torch.full_like(total, -torch.inf)
-    for weights, values, largest in _weights(stream, shifted=True):
-        factor = torch.exp(before - largest).nan_to_num(0.0)
-        total = total * (factor if bottom else 1) + weights.sum(1, keepdim=True)
-        mixed = mixed * (factor if top else 1) + weights @ values
-        before = largest
-    return mixed / total
+    return _quotient(stream, _exponents(stream, rescaled=top), _exponents(stream, rescaled=bottom))
 
 
 def _normalised_each_time(stream: Stream) -> Tensor:
@@ -95,20 +93,19 @@ def _normalised_each_time(stream: Stream) -> Tensor:
 
 
 def _upside_down(stream: Stream) -> Tensor:
-    total = torch.zeros_like(stream.scores[:, :1])
-    mixed = torch.zeros_like(total @ stream.values[:1])
-    before = None
-    for weights, values, largest in _weights(stream, shifted=True):
-        factor = 1.0 if before is None else torch.exp(largest - before)
-        total = total * factor + weights.sum(1, keepdim=True)
-        mixed = mixed * factor + weights @ values
-        before = largest
-    return mixed / total
+    largest = _largest_so_far(stream)
+    exponents = _exponents(stream, rescaled=False) + (largest[:, -1:] - largest)
+    return _quotient(stream, exponents, exponents)
+
+
+def _over_last_block(stream: Stream) -> Tensor:
+    exponents = _exponents(stream, rescaled=True)
+    return _quotient(stream, exponents, exponents[:, -stream.sizes[-1] :])
 
 
 KNOWN: tuple[tuple[Formula, str], ...] = (
     (
-        _never_rescaled,
+        lambda s: _rescaled(s, top=False, bottom=False),
         "Earlier blocks were never rescaled: their weights were computed under a smaller maximum. Multiply the "
         "denominator and the weighted sum by exp(old maximum - new maximum).",
     ),
@@ -131,7 +128,7 @@ KNOWN: tuple[tuple[Formula, str], ...] = (
         "Only the last block is in the result: step begins from the state, and adds to it.",
     ),
     (
-        lambda s: _rescaled(s, top=True, bottom=True) * _denominator(s) / _last_denominator(s),
+        _over_last_block,
         "The result was divided by the denominator of the last block: the state keeps that of all blocks so far.",
     ),
     (
@@ -139,19 +136,14 @@ KNOWN: tuple[tuple[Formula, str], ...] = (
         "Only the first block is in the result: step returns the new state.",
     ),
     (
-        lambda s: torch.stack([w @ v for w, v, _ in _weights(s, shifted=False)]).sum(0),
+        lambda s: torch.exp(s.scores) @ s.values,
         "The result was not divided by the denominator; finish does that.",
     ),
     (
-        lambda s: _rescaled(s, top=True, bottom=True) * _denominator(s),
+        lambda s: torch.exp(_exponents(s, rescaled=True)) @ s.values,
         "The result was not divided by the denominator; finish does that.",
     ),
 )
-
-
-def _denominator(stream: Stream) -> Tensor:
-    largest = stream.scores.amax(1, keepdim=True)
-    return torch.exp(stream.scores - largest).sum(1, keepdim=True)
 
 
 @dataclass
@@ -210,11 +202,6 @@ class Driver:
         if artifact.inputs != len(inputs):
             raise CheckFailedError(f"The graph of `{member}` takes {artifact.inputs} inputs; expected {len(inputs)}.")
         return artifact
-
-
-def _last_denominator(stream: Stream) -> Tensor:
-    weights, _, _ = _weights(stream, shifted=True)[-1]
-    return weights.sum(1, keepdim=True)
 
 
 def _shapes(state: Iterable[Tensor]) -> str:

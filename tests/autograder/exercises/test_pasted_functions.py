@@ -14,8 +14,10 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
+import torch
 
 from autograder.exercises import all_exercises, find, programs
+from autograder.exercises.attention import online_softmax
 from autograder.exercises.hidden.fx_capture import render_graph, shape_propagation
 from autograder.exercises.hidden.measuring import read_a_trace
 from autograder.exercises.lessons import exercise_files, module_name
@@ -247,3 +249,16 @@ def without_the_grader(exercise_id: str) -> str:
 @pytest.mark.parametrize(("exercise_id", "pasted", "most"), some(TENSORS, 1, name="tensors"))
 def test_a_reference_on_tensors_is_no_answer(exercise_id, pasted, most):
     assert judged(exercise_id, f"{without_the_grader(exercise_id)}\n\n{pasted}").points == most
+
+
+def test_no_formula_on_a_stream_goes_from_block_to_block_as_an_answer_does():
+    named = [each for each in functions_of(online_softmax) if each.__annotations__.get("return") is torch.Tensor]
+    formulas = {each.__name__: ast.walk(parsed(each)) for each in named}
+
+    assert {"weighted", "_upside_down"} <= formulas.keys()
+    assert [name for name, nodes in formulas.items() if any(isinstance(node, ast.For) for node in nodes)] == []
+
+
+def parsed(function: Callable[..., Any]) -> ast.Module:
+    """Return the code of a function that is no lambda."""
+    return ast.parse(inspect.getsource(function))
