@@ -199,7 +199,7 @@ class EffectProgram:
     seed: str
     effect: str
     module: nn.Module
-    inputs: Callable[[bool], tuple[tuple[Tensor, ...], tuple[Tensor, ...]]]
+    inputs: Callable[[bool, torch.dtype], tuple[tuple[Tensor, ...], tuple[Tensor, ...]]]
     """Makes fresh inputs, with or without gradients, and returns the leaves that they come from too."""
     source: str
     mode: str
@@ -236,14 +236,17 @@ def generate_effect(number: int) -> EffectProgram:
     return EffectProgram(seed, effect, program().train(mode == "train"), inputs, source, mode)
 
 
-def _inputs(number: int, shared: str, gradients: bool) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """Return inputs and leaves; `shared` says which inputs lie in one storage."""
+def _inputs(
+    number: int, shared: str, gradients: bool, dtype: torch.dtype = torch.float32
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Return inputs and leaves, of the same values in every dtype; `shared` says which inputs lie in one storage."""
     generator = torch.Generator().manual_seed(number)
     sizes = ((2 * SIZE, SIZE), (SIZE, SIZE), (SIZE,), (SIZE, SIZE))
-    leaves = tuple(torch.randn(size, generator=generator).requires_grad_(gradients) for size in sizes)
+    drawn = [torch.randn(size, generator=generator).to(dtype) for size in sizes]
+    leaves = tuple(leaf.requires_grad_(gradients) for leaf in drawn)
     both, y, b, w = (leaf.clone() for leaf in leaves)
     x = both[:SIZE] if shared == "a slice" else both[:SIZE].clone()
     y = {"the same": x, "transposed": x.t(), "a slice": both[2 : 2 + SIZE]}.get(shared, y)
     b = x[0] if shared == "a row" else b
-    others = torch.zeros(SIZE), torch.arange(SIZE) % SIZE, torch.zeros(SIZE, SIZE, dtype=torch.int64)
+    others = torch.zeros(SIZE, dtype=dtype), torch.arange(SIZE) % SIZE, torch.zeros(SIZE, SIZE, dtype=torch.int64)
     return (x, y, b, w, *others), leaves

@@ -76,5 +76,21 @@ def test_a_gradient_may_differ_by_roundings_of_the_largest_of_its_dtype_only() -
     assert _difference(expected, {**expected, "gradient 2": near.double()})  # no gradient of its dtype is large
 
 
+def test_a_gradient_may_be_as_far_from_the_truth_as_the_programs_own_unless_other_numbers_were_drawn() -> None:
+    def outcome(gradient: float) -> dict[str, torch.Tensor | None]:
+        return {"gradient 0": torch.tensor([gradient]), "gradient 1": torch.tensor([10.0])}
+
+    truth = {name: value.double() for name, value in outcome(1.0).items() if value is not None}
+    assert _difference(outcome(1.0 + 2e-4), outcome(1.0 - 2e-4))
+    assert not _difference(outcome(1.0 + 2e-4), outcome(1.0 - 2e-4), truth)
+    assert _difference(outcome(1.0 + 2e-4), outcome(1.0 - 6e-4), truth)
+    assert _difference(outcome(2.0), outcome(0.0), truth)
+    assert _difference({"output 0": torch.ones(1)}, {"output 0": torch.ones(1) - 2e-4}, truth)
+
+
+def test_cancelling_rows_of_a_norm_are_rounding() -> None:
+    assert try_effect(500015).wrong == ""
+
+
 def test_the_table_has_a_line_for_each_group() -> None:
     assert len(table([try_effect(1)], "seed", lambda trial: trial.program.seed).splitlines()) == 2
