@@ -78,9 +78,9 @@ class Traced:
     tensors: dict[str, torch.Tensor]
 
     def redraw(self, draw: Draw) -> None:
-        """Give every floating parameter a fresh value, here and in `tensors`, which shares their memory."""
+        """Give every parameter that is not frozen a fresh value, here and in `tensors`, which shares their memory."""
         with torch.no_grad():
-            for parameter in self.module.parameters():
+            for parameter in filter(lambda p: p.requires_grad, self.module.parameters()):
                 parameter.copy_(draw.normal(*parameter.shape, dtype=parameter.dtype))
 
     def mutated(self, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
@@ -170,7 +170,7 @@ class Continuation:
 
 
 def traced(program: Program, draw: Draw, continuation: Continuation | None = None) -> Traced:
-    """Trace a program and give every floating parameter a fresh value; `continuation` follows its outputs."""
+    """Trace a program and give its parameters fresh values; `continuation` follows its outputs."""
     module = program.trace()
     if continuation is not None:
         module = continuation.behind_graph(module)

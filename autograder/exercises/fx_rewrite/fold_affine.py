@@ -24,6 +24,21 @@ def batch_norm(width: int = WIDTH, **options: bool) -> nn.BatchNorm1d:
     return norm
 
 
+def neutral(norm: Any) -> Any:
+    """Return the normalisation with values for which its scale is one and its shift zero, whatever eps is.
+
+    A pass that folds it by a wrong formula changes no value. So beside what must stay, that formula is not asked again.
+    """
+    norm.requires_grad_(False)
+    norm.weight.fill_(1.0)
+    norm.bias.zero_()
+    if isinstance(norm, nn.BatchNorm1d) and norm.running_mean is not None and norm.running_var is not None:
+        norm.running_mean.zero_()
+        norm.running_var.fill_(1e4)
+        norm.weight.fill_(1e2)
+    return norm
+
+
 def _normalised(norm: Any) -> Callable[[Tensor], Tensor]:
     """Return what is left to compute when the norm's scale and shift are in the Linear."""
     if isinstance(norm, nn.BatchNorm1d):
@@ -104,7 +119,7 @@ class ReadTwice(Normed):
 
     def __init__(self, norm: Callable[[], nn.Module], *, last: bool = False) -> None:
         super().__init__(norm(), nn.Linear(WIDTH, WIDTH))
-        self.inner, self.outer, self.last = norm(), nn.Linear(WIDTH, WIDTH), last
+        self.inner, self.outer, self.last = neutral(norm()), nn.Linear(WIDTH, WIDTH), last
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (rows, 6) to (rows, 6)."""

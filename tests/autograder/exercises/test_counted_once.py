@@ -9,6 +9,7 @@ from tests.drawn import third
 CURVE = "0.5 * h * (1 + torch.tanh(0.79788456 * (h + 0.044715 * h * h * h)))"
 SUM = "by_x.sum_to_size(bias.shape)"
 RMS = "05_scale_dropout_rms_norm_pass"
+FOLD, FOLDS = "05_fold_affine", ["BatchNorm", "no bias", "several places"]
 FUSIONS = ["pattern", "modules", "dropout", "counted cost", "spellings", "eps", "several places", "gradients"]
 # exercise, categories of the checks that fail, changes of the reference
 SLIPS = [
@@ -42,6 +43,8 @@ SLIPS = [
     ("04_shape_propagation", ["tensors"], (".removeprefix('torch.')", "")),
     ("04_cost_annotator", ["FLOPs"], ("= 2 * values", "= values")),
     ("04_render_graph", ["rendering"], ("enumerate(module.graph.nodes)", "enumerate(module.graph.nodes, 1)")),
+    (FOLD, FOLDS, ("(norm.running_var + norm.eps)", "(norm.running_var + 1e-5)")),
+    (FOLD, [*FOLDS, "LayerNorm"], ("old @ shift + ", "0 * old.sum(1) + ")),
     (RMS, FUSIONS, ("*options, eps)", "*options, 1e-3)")),
     (RMS, [c for c in FUSIONS if c != "dropout"], ("*options, eps)", "options[0], True, eps)")),
     (

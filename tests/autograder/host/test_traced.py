@@ -47,6 +47,15 @@ def test_parameters_are_fresh_for_each_grading():
     assert not any(torch.equal(first[p], second[p]) for p in first)
 
 
+def test_a_frozen_parameter_keeps_its_value():
+    def build():
+        norm = nn.LayerNorm(8)
+        return nn.Sequential(norm.requires_grad_(False), nn.LayerNorm(8))
+
+    tensors = traced(Program("`frozen`", build, (TensorSpec((4, 8)),), fused=0), Draw(1, "x")).tensors
+    assert [torch.equal(tensors[f"{i}.weight"], torch.ones(8)) for i in (0, 1)] == [True, False]
+
+
 class Counting(nn.Module):
     def __init__(self):
         super().__init__()

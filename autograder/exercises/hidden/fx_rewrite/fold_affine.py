@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from autograder.exercises.fx_rewrite.fold_affine import WIDTH, Normed, batch_norm, folded
+from autograder.exercises.fx_rewrite.fold_affine import WIDTH, Normed, batch_norm, folded, neutral
 from autograder.exercises.hidden.answer_files import NO_OPERATORS, Answers
 from autograder.host.checks.rewrite_checks import rewritten
 from autograder.host.exercise import Check, HiddenPart
@@ -31,7 +31,7 @@ class _Shared(nn.Module):
         super().__init__()
         self.norm, self.linear = norm(), nn.Linear(WIDTH, WIDTH)
         self.other = nn.Linear(WIDTH, WIDTH) if not linear_twice else self.linear
-        self.inner, self.outer = norm(), nn.Linear(WIDTH, WIDTH)
+        self.inner, self.outer = neutral(norm()), nn.Linear(WIDTH, WIDTH)
         self.linear_twice, self.last = linear_twice, last
 
     def forward(self, x: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ class _Tail(nn.Module):
 class _Between(nn.Module):
     def __init__(self, norm: nn.Module, *, last: bool = False) -> None:
         super().__init__()
-        self.norm, self.linear, self.inner, self.outer = norm, nn.Linear(6, 6), batch_norm(), nn.Linear(6, 6)
+        self.norm, self.linear, self.inner, self.outer = norm, nn.Linear(6, 6), neutral(batch_norm()), nn.Linear(6, 6)
         self.last = last
 
     def forward(self, x: Tensor) -> Tensor:
@@ -106,18 +106,19 @@ class _Cube(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.norm, self.linear, self.inner, self.outer = batch_norm(), nn.Linear(6, 6), _layer_norm(), nn.Linear(6, 6)
+        self.norm, self.linear = batch_norm(), nn.Linear(6, 6)
+        self.inner, self.outer = neutral(_layer_norm()), nn.Linear(6, 6)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.outer(self.inner(self.linear(self.norm(x))))
 
 
 def _two_dimensions() -> nn.Module:
-    return _Tail(nn.LayerNorm(WIDTH), nn.LayerNorm([WIDTH, WIDTH]))
+    return _Tail(neutral(nn.LayerNorm(WIDTH)), nn.LayerNorm([WIDTH, WIDTH]))
 
 
 def _own_statistics() -> nn.Module:
-    return _Tail(batch_norm(track_running_stats=False), batch_norm())
+    return _Tail(batch_norm(track_running_stats=False), neutral(batch_norm()))
 
 
 CUBE = TensorSpec((2, WIDTH, WIDTH))
@@ -129,7 +130,7 @@ LOOK_ALIKES = [
     ),
     folded("a pair, then LayerNorm over two dimensions", _two_dimensions, 4, 6, rows=CUBE),
     folded("BatchNorm without running statistics, then a pair", _own_statistics, 3, 6, reason="It looks at its batch."),
-    folded("a pair, then linear(group_norm(x))", lambda: _Tail(batch_norm(), nn.GroupNorm(2, WIDTH)), 3, 6),
+    folded("a pair, then linear(group_norm(x))", lambda: _Tail(neutral(batch_norm()), nn.GroupNorm(2, WIDTH)), 3, 6),
 ]
 DEEP = [
     folded("two BatchNorms in a list of layers", lambda: _Tail(batch_norm(), batch_norm()), 2, 4),
@@ -152,6 +153,7 @@ class _Training(nn.Module):
         super().__init__()
         self.frozen = frozen
         self.norm, self.linear, self.inner, self.outer = norm(), nn.Linear(6, 6), norm(), nn.Linear(6, 6)
+        neutral(self.get_submodule(frozen))
 
     def train(self, mode: bool = True) -> "_Training":
         super().train(mode)
