@@ -102,3 +102,10 @@ def test_a_wrong_gradient_costs_its_own_part_of_the_checks_of_all_five():
     earned = {check.category: check.points / check.max_points for check in record.checks}
     shares = {"bias": 0, "odd sizes": 0.8, "precision": 0.8, "masks": 0.8}
     assert earned == pytest.approx(dict.fromkeys(earned, 1) | shares)
+
+
+@pytest.mark.parametrize("part", ["how many bytes", "the first reader of each"])
+def test_inputs_that_were_left_out_are_named_in_every_part(part):
+    change = ("    for name in forward:", "    for name in [n for n in forward if not n.startswith('primals')]:")
+    (check,) = judged("08_read_joint", reference("08_read_joint", change), only=[part]).checks
+    assert "Inputs were left out" in check.message

@@ -36,18 +36,32 @@ def _cheap(by_name: dict[str, Row], name: str, saved: Sequence[str]) -> bool:
     return row["op"] in POINTWISE and all(a in there for a in row["args"])
 
 
+def _without_inputs(part: str) -> Misconception:
+    """Return the known mistake about one part of the answer that no input is counted as saved."""
+    says = "Inputs were left out: a primal that backward reads is kept alive as well."
+
+    def wrong(rows: Sequence[Row]) -> Any:
+        right = truth(rows)
+        if part == "bytes":
+            inputs = {r["name"]: r["bytes"] for r in rows if r["op"] == "input"}
+            return right["bytes"] - sum(inputs.get(n, 0) for n in right["saved"])
+        if part == "why":
+            return {n: reader for n, reader in right["why"].items() if not n.startswith("primals")}
+        return [n for n in right["saved"] if not n.startswith("primals")]
+
+    return Misconception(wrong, says)
+
+
 MISCONCEPTIONS = {
     "saved": (
-        Misconception(
-            lambda rows: [n for n in _saved(rows) if not n.startswith("primals")],
-            "Inputs were left out: a primal that backward reads is kept alive as well.",
-        ),
+        _without_inputs("saved"),
         Misconception(
             lambda rows: [r["name"] for r in rows if r["part"] == "forward" and r["op"] != "input"],
             "All of forward was listed; only what a node of backward reads is kept.",
         ),
     ),
     "bytes": (
+        _without_inputs("bytes"),
         Misconception(
             lambda rows: sum(
                 r["bytes"] * sum(s["args"].count(r["name"]) for s in rows if s["part"] == "backward")
@@ -58,6 +72,7 @@ MISCONCEPTIONS = {
         ),
     ),
     "why": (
+        _without_inputs("why"),
         Misconception(
             lambda rows: {
                 n: [r["name"] for r in rows if r["part"] == "backward" and n in r["args"]][-1] for n in _saved(rows)
