@@ -1,10 +1,10 @@
 """No function that students install answers an exercise when it is pasted into the answer's cell.
 
 Each is called in this process as the answer, also for one entry of an answer that has several, and with the inputs of a
-program in a list, and earns nothing. WHOLE=1 tries all exercises.
+program in a list, and earns nothing. WHOLE=1 tries all exercises. Answers on tensors are those of
+test_pasted_formulas.py.
 """
 
-import ast
 import importlib
 import inspect
 import pkgutil
@@ -14,17 +14,15 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
-import torch
 
 from autograder.exercises import all_exercises, find, programs
-from autograder.exercises.attention import online_softmax
 from autograder.exercises.hidden.fx_capture import render_graph, shape_propagation
 from autograder.exercises.hidden.measuring import read_a_trace
-from autograder.exercises.lessons import exercise_files, module_name
+from autograder.exercises.lessons import module_name
 from autograder.exercises.quality.in_process import OwnAnswer, own_answer, points_of
 from autograder.host.exercise import Kind
 from autograder.host.session import AnswerFailedError
-from tests.autograder.exercises.judged import judged, reference
+from tests.autograder.exercises.judged import reference
 from tests.drawn import some
 
 SEED = 5
@@ -138,127 +136,3 @@ def test_a_function_of_the_hidden_part_would_be_an_answer(exercise_id, function)
     best = best_points(exercise_id, [function])
 
     assert {name: earned for name, (earned, _) in best.items()} == {c.name: c.points for c in find(exercise_id).checks}
-
-
-# How functions of a visible module become an answer on tensors, and the points that they may earn.
-TENSORS = [
-    (
-        "01_scaled_dot_product",
-        "def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):\n"
-        "    _, probabilities = attention(query, key, value, mask)\n"
-        "    probabilities = F.dropout(probabilities, dropout_p)\n"
-        "    return probabilities @ value, probabilities\n",
-        0,
-    ),
-    (
-        "01_mlm_batches",
-        reference("01_mlm_batches").partition("def masked_loss")[0] + "masked_loss = loss\n",
-        7,  # for `mask_tokens`
-    ),
-    (
-        "03_bias_gelu_script",
-        "def bias_gelu(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:\n    return gelu(x + bias)\n"
-        "def bias_gelu_backward(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor):\n"
-        "    by_x = _slope(x + bias) * grad\n    return by_x, by_x.sum_to_size(bias.shape)\n",
-        0,
-    ),
-    (
-        "07_remove_breaks",
-        "def repaired():\n    return {f.__name__: f for f in (report, rescale, branch, normalise, area, limit)}\n",
-        1.6,  # `area` is one call of PyTorch, and a right answer
-    ),
-    (
-        "07_tame_recompiles",
-        "def tamed():\n    return {f.__name__: f for f in (pair_means, decayed_sum, faded)} | {'plan': known_plan}\n",
-        1.9,  # `faded` is the formula of the task
-    ),
-    ("08_backward_by_hand", "backward = truth\n", 0),
-    (
-        "08_decompose",
-        "def decomposed():\n    return {'layer_norm': lambda x, w, b: _normed(x, w, b), 'gelu': lambda x: gelu(x)}\n",
-        0,
-    ),
-    (
-        "08_functionalise",
-        "def functional():\n"
-        "    every = (first_column, through_a_view, input_changed, accumulated, nested)\n"
-        "    return {f.__name__: f for f in every}\n",
-        0,
-    ),
-    (
-        "09_reach_byte_minimum",
-        "def lean():\n    return {f.__name__: f for f in (soften, mix, shares, scores)}\n",
-        0,
-    ),
-    (
-        "13_score_mods",
-        "def modifications():\n"
-        "    tables = {name: vars(each).values() for name, each in MODIFICATIONS.items()}\n"
-        "    return {name: [each for each in table if callable(each)][-1] for name, table in tables.items()}\n",
-        0,
-    ),
-    (
-        "14_export_open",
-        "class Pasted(nn.Module):\n    def forward(self, x, table):\n        return positions(x, table)\n"
-        "def exporters():\n"
-        "    sizes = {0: Dim('batch', max=64), 1: Dim('length', min=2, max=128)}\n"
-        "    return {'positions': lambda *given: export(Pasted(), given, dynamic_shapes=(sizes, None))}\n",
-        0,
-    ),
-]
-
-
-class Untyped(ast.NodeTransformer):
-    """Put `object` in the place of types that name something missing."""
-
-    def __init__(self, missing: set[str]) -> None:
-        self._missing = missing
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        """Look at the type of a field or parameter, and at that of a result."""
-        for name in ("annotation", "returns"):
-            if (told := getattr(node, name, None)) and self._missing & names_in(told):
-                setattr(node, name, ast.Name("object"))
-        return self.generic_visit(node)
-
-
-def names_in(node: ast.AST) -> set[str]:
-    """Return the names that a piece of code reads or writes."""
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-
-
-def without_the_grader(exercise_id: str) -> str:
-    """Return what of a visible module runs where nothing of the grader can be imported."""
-    module = ast.parse(exercise_files()[exercise_id].read_text(encoding="utf-8"))
-    imports = [each for each in module.body if isinstance(each, ast.ImportFrom)]
-    of_grader = [each for each in imports if str(each.module).startswith("autograder")]
-    missing = {"known_plan", *(alias.asname or alias.name for each in of_grader for alias in each.names)}
-    Untyped(missing).visit(module)
-    kept = []
-    for statement in module.body:
-        if statement in of_grader:
-            continue
-        if missing & names_in(statement):
-            targets = [getattr(statement, "target", statement), *getattr(statement, "targets", [])]
-            missing |= {str(getattr(each, "id", getattr(each, "name", ""))) for each in targets}
-        else:
-            kept.append(ast.unparse(statement))
-    return "\n".join([*kept, "known_plan = dict"])
-
-
-@pytest.mark.parametrize(("exercise_id", "pasted", "most"), some(TENSORS, 1, name="tensors"))
-def test_a_reference_on_tensors_is_no_answer(exercise_id, pasted, most):
-    assert judged(exercise_id, f"{without_the_grader(exercise_id)}\n\n{pasted}").points == most
-
-
-def test_no_formula_on_a_stream_goes_from_block_to_block_as_an_answer_does():
-    named = [each for each in functions_of(online_softmax) if each.__annotations__.get("return") is torch.Tensor]
-    formulas = {each.__name__: ast.walk(parsed(each)) for each in named}
-
-    assert {"weighted", "_upside_down"} <= formulas.keys()
-    assert [name for name, nodes in formulas.items() if any(isinstance(node, ast.For) for node in nodes)] == []
-
-
-def parsed(function: Callable[..., Any]) -> ast.Module:
-    """Return the code of a function that is no lambda."""
-    return ast.parse(inspect.getsource(function))
