@@ -67,7 +67,7 @@ def note_rewrites() -> contextlib.AbstractContextManager[None]:
     """Return a context in which the answer is loaded; a rewrite that runs in it is refused by every later capture."""
     _at_load.clear()
     evaded.clear()
-    return _observed(_at_load, {**REWRITES, **PASSES}, copies=_copies_of_passes())
+    return _observed(_at_load, {**REWRITES, **PASSES}, copies=_copies(passes_only=False))
 
 
 @contextlib.contextmanager
@@ -78,7 +78,8 @@ def refused_rewrites(*, passes_only: bool = False) -> Iterator[None]:
     runs them, too.
     """
     seen = [] if passes_only else [*_at_load]
-    with _observed(seen, PASSES if passes_only else {**REWRITES, **PASSES}, copies=_copies_of_passes()):
+    rewrites = PASSES if passes_only else {**REWRITES, **PASSES}
+    with _observed(seen, rewrites, copies=_copies(passes_only=passes_only)):
         yield
     if seen:
         raise RewrittenByTorchError(
@@ -193,12 +194,18 @@ def _passes_folder() -> Path | None:
 
 
 @functools.cache
-def _copies_of_passes() -> Copies:
-    """Return what tells copies of the passes of PyTorch and of the course, and of what runs those of the course."""
+def _copies(*, passes_only: bool) -> Copies:
+    """Return what tells copies of the passes of PyTorch and of the course, and of what runs those of the course.
+
+    And of PyTorch's other rewrites, with their helpers, but for `passes_only`.
+    """
     folder = _passes_folder()
     files = [*sorted(folder.rglob("*.py")), folder.parent / "fusion_pass.py"] if folder else []
-    methods = [(file, f".{name}") for file in files for name in METHODS_OF_PASSES]
-    return copies_of((*((Path(HOME, file), begins) for file, (begins,) in PASSES.items()), *methods))
+    places = [(file, f".{name}") for file in files for name in METHODS_OF_PASSES]
+    for place, named in (PASSES if passes_only else {**REWRITES, **PASSES}).items():
+        path = Path(HOME, place)
+        places += [(file, begins) for file in (sorted(path.rglob("*.py")) or [path]) for begins in named]
+    return copies_of(tuple(places))
 
 
 def _is_rewrite(code: CodeType, rewrites: Mapping[str, tuple[str, ...]]) -> bool:

@@ -1,10 +1,13 @@
 """A copied function is told by its instructions, and a function of one's own is not."""
 
 import inspect
+import os
+import textwrap
 from pathlib import Path
 
 import pytest
 import torch
+import torch._refs
 from torch import fx
 from torch.nn import functional as F
 
@@ -44,6 +47,20 @@ def test_a_copy_is_told_also_with_other_names_and_without_a_part(changed):
     assert copies_of(PLACES).original(code, SITE) == "multi_head_attention_forward"
 
 
+@pytest.mark.parametrize("inside", [False, True], ids=["of the module", "of another function"])
+def test_a_copy_is_told_wherever_the_names_that_it_reads_were_imported(inside):
+    original = inspect.unwrap(torch._refs.nn.functional.gelu)
+    source = inspect.getsource(original)
+    text = source[source.index("def gelu") :].replace("TensorLikeType", "object")
+    if inside:
+        text = f"def outer(torch, math):\n{textwrap.indent(text, '    ')}\n    return gelu\ngelu = outer(None, None)"
+    space = {}
+    exec(text, space)
+
+    places = ((Path(original.__code__.co_filename), ""),)
+    assert copies_of(places).original(space["gelu"].__code__, SITE) == "gelu"
+
+
 def test_functions_of_other_names_and_functions_of_ones_own_are_no_copies():
     assert not copies_of(PLACES).original(F.interpolate.__code__, SITE)
     assert not copies_of(PLACES).original(fx.Tracer.trace.__code__, SITE)
@@ -75,8 +92,24 @@ def test_a_copy_is_told_where_statements_stand_between_its_own():
     assert copies_of(PLACES).original(defined(lines), SITE) == "multi_head_attention_forward"
 
 
-def test_a_function_in_its_own_file_is_a_copy_under_another_name_only():
+OTHER_FILES = (fx.graph.__file__, f"{SITE}no.py", torch._C.__file__)
+
+
+@pytest.mark.parametrize(
+    "names", [{"co_qualname": "step"}, {"co_qualname": "relu"}, *({"co_filename": each} for each in OTHER_FILES)]
+)
+def test_a_function_in_its_own_file_is_a_copy_under_another_name_or_file_only(names):
     own = F.multi_head_attention_forward.__code__
 
     assert not copies_of(PLACES).original(own, SITE)
-    assert copies_of(PLACES).original(own.replace(co_qualname="step"), SITE) == "multi_head_attention_forward"
+    assert copies_of(PLACES).original(own.replace(**names), SITE) == "multi_head_attention_forward"
+
+
+def test_a_file_of_the_answer_vouches_for_no_copy_by_a_path_that_leads_out_of_the_library(tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(TEXT, encoding="utf-8")
+    code = compile(TEXT, f"{SITE}{os.path.relpath(mine, SITE)}", "exec")
+    code = next(each for each in code.co_consts if inspect.iscode(each))
+
+    assert Path(code.co_filename).is_file()
+    assert copies_of(PLACES).original(code, SITE) == "multi_head_attention_forward"

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -120,6 +120,30 @@ def test_a_copy_of_a_pass_of_pytorch_is_refused_under_any_name():
 
     with pytest.raises(RewrittenByTorchError, match="copy of CSEPass"), refused_rewrites(passes_only=True):
         copied["Mine"]()(torch.fx.symbolic_trace(lambda x: torch.sin(x) + torch.sin(x)))
+
+
+def gelu_under(**names):
+    """Return PyTorch's decomposition of GELU, whose code has other names."""
+    function = inspect.unwrap(torch._refs.nn.functional.gelu)
+    return FunctionType(function.__code__.replace(**names), function.__globals__, "mine", function.__defaults__)
+
+
+HELPER = torch._refs.nn.functional._nll_loss_nd  # a helper, which is refused nowhere
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"co_filename": "<answer>"},
+        {"co_filename": F.__file__, "co_qualname": "gelu"},
+        {"co_filename": HELPER.__code__.co_filename, "co_qualname": HELPER.__qualname__},
+    ],
+)
+def test_a_copy_of_a_decomposition_is_refused_where_decompositions_are(names):
+    with pytest.raises(RewrittenByTorchError, match="copy of gelu"), refused_rewrites():
+        gelu_under(**names)(torch.ones(2))
+    with refused_rewrites(passes_only=True):
+        gelu_under(**names)(torch.ones(2))
 
 
 def test_a_function_that_uses_few_names_is_no_copy():
