@@ -29,6 +29,7 @@ COURSE = "course_lib/"
 # Files of PyTorch, and how the names of those functions begin that rewrite programs; "" stands for all public names.
 REWRITES = {
     "_decomp/decompositions.py": ("",),
+    "_decomp/decompositions_for_jvp.py": ("native_", "batch_norm_"),  # its other names run when it is imported
     "_functorch/aot_autograd.py": ("aot_", "create_aot_"),
     "_functorch/eager_transforms.py": ("functionalize",),
     "_refs/": ("",),

@@ -16,6 +16,7 @@ import pytest
 import torch
 import torch._refs
 from torch._decomp import decomposition_table
+from torch._decomp import decompositions_for_jvp as for_jvp
 from torch._dynamo.testing import EagerAndRecordGraphs
 from torch.fx import symbolic_trace
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -62,6 +63,9 @@ REWRITES = {
     "_enable_functionalization": functional_in_c,
     r"torch\._refs\.nn\.functional\.gelu": lambda x: torch._refs.nn.functional.gelu(x),
     r"torch\._(decomp|refs)\.": lambda x: make_fx(lambda y: F.silu(y), decomposition_table=decomposition_table)(x),
+    r"for_jvp\.native_layer_norm_backward": lambda x: for_jvp.native_layer_norm_backward(
+        x, x, [6], x, x, x[0], x[0], [True] * 3
+    ),
     "functionalize": lambda x: torch.func.functionalize(doubled)(x),
     r"torch\._(functorch|refs)\.": lambda x: torch.compile(doubled, backend="aot_eager")(x),
 }
