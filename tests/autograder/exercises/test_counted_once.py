@@ -7,6 +7,7 @@ from tests.autograder.exercises.judged import judged, reference
 from tests.drawn import third
 
 CURVE = "0.5 * h * (1 + torch.tanh(0.79788456 * (h + 0.044715 * h * h * h)))"
+CALLED = "            calls += absorbed"
 SUM = "by_x.sum_to_size(bias.shape)"
 RMS = "05_scale_dropout_rms_norm_pass"
 FOLD, FOLDS = "05_fold_affine", ["BatchNorm", "no bias", "several places"]
@@ -53,6 +54,17 @@ SLIPS = [
         ("torch.cat([x[:1] + 1, x[1:]]) * 2", "torch.stack([x[0] + 1, *x[1:4]]) * 2"),
     ),
     ("04_render_graph", ["nesting"], ("f'({inside})'", "f'({inside}{\",\" * (len(value) == 1)})'")),
+    ("09_predict_kernels", ["one graph"], ("'kernels': kernels + waiting", "'kernels': kernels")),
+    ("09_predict_kernels", ["one graph"], ("waiting = turned = False", "waiting = False")),
+    ("09_predict_kernels", ["one graph"], ("turned = not turned", "turned = True")),
+    ("09_predict_kernels", ["one graph"], ("step in ('bias', 'residual')", "step == 'bias'")),
+    ("09_predict_kernels", ["one graph"], ("('product', 'sort', 'break')", "('product', 'sort', 'in_place', 'break')")),
+    ("09_predict_kernels", ["one graph"], ("calls += step != 'break'", "calls += step == 'product'")),
+    ("09_predict_kernels", ["one graph"], ("= waiting or not absorbed", "= waiting or not absorbed\n" + CALLED)),
+    ("09_predict_kernels", ["breaks"], ("kernels += waiting\n", "kernels += waiting or step == 'break'\n")),
+    ("09_predict_kernels", ["long programs"], ("calls += step != 'break'", "calls += 1")),
+    ("09_predict_kernels", ["long programs"], ("if s != 'unused'", "if s")),
+    ("09_predict_kernels", ["long programs"], ("elif step != 'keep':", "else:")),
 ]
 # exercise, a right spelling that another way of grading refused
 SPELLINGS = [

@@ -4,8 +4,9 @@ import importlib
 
 import pytest
 
-from autograder.exercises.hidden.inductor.predict_kernels import counted
+from autograder.exercises.hidden.inductor.predict_kernels import EVERYWHERE, MISTAKES, counted, predicted
 from autograder.exercises.hidden.inductor.read_generated_code import loops_of
+from autograder.exercises.inductor import predict_kernels as visible
 from autograder.exercises.inductor.predict_kernels import random_chain
 from autograder.exercises.inductor.read_generated_code import random_text
 from autograder.host.draw import Draw
@@ -34,6 +35,12 @@ NAMED = [
         ),
         ("            kernels += waiting\n", "            kernels += waiting and step != 'break'\n"),
     ),
+    ("09_predict_kernels", "work that still waits", ("'kernels': kernels + waiting", "'kernels': kernels")),
+    ("09_predict_kernels", "transpose before a product", ("waiting = turned = False", "waiting = False")),
+    ("09_predict_kernels", "undo each other", ("turned = not turned", "turned = True")),
+    ("09_predict_kernels", "either sum", ("step in ('bias', 'residual')", "step == 'residual'")),
+    ("09_predict_kernels", "it is a library call too", ("calls += step != 'break'", "calls += step == 'product'")),
+    ("09_predict_kernels", "Every break", ("kernels += waiting\n", "kernels += waiting or step == 'break'\n")),
     ("09_read_generated_code", "Only the first loop", (r"(\\d+)L', block)]", r"(\\d+)L', block)][:1]")),
     ("09_read_generated_code", "Every pointer", (READS, r'sorted(set(re.findall(r"\w+_ptr\d+", block)))')),
     ("09_read_generated_code", "were sorted", (FUNCTIONS, f"sorted(set({FUNCTIONS}))")),
@@ -54,6 +61,35 @@ def test_what_would_lower_the_program_cannot_be_imported_in_the_worker(module):
     record = judged("09_predict_kernels", f"import {module}\n" + reference("09_predict_kernels"), hidden=False)
     assert (record.points, "No module named" in record.message) == (0, True)
     importlib.import_module(module)  # it is there for everybody else
+
+
+PLACES = {
+    f"{part} of {programs.__name__}": (part, programs)
+    for part, programs in (
+        ("calls", visible.few),
+        ("kernels", visible.straight),
+        ("kernels", visible.with_breaks),
+        ("kernels", visible.of_everything),
+        ("calls", visible.of_everything),
+    )
+}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_each_mistake_shows_in_the_check_that_counts_it(seed):
+    for mistake in MISTAKES:
+        if mistake.counted != EVERYWHERE:
+            part, programs = PLACES[mistake.counted]
+            asked = programs(Draw(seed, mistake.counted))
+            assert [predicted(steps, **mistake.options)[part] for steps in asked] != [
+                predicted(steps)[part] for steps in asked
+            ], mistake.says
+
+
+def test_the_rule_without_a_mistake_is_inductors():
+    draw = Draw(5, "the rule")
+    for steps in (*visible.straight(draw), *visible.with_breaks(draw), *visible.of_everything(draw)):
+        assert predicted(steps) == counted(steps), steps
 
 
 def test_two_transposes_undo_each_other():
