@@ -4,10 +4,11 @@ The programs are on one matrix. Inductor lowers the host's own programs during g
 `course_lib.models.chains`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from autograder.exercises.questions import kept
+from autograder.host.checks.known_mistakes import explanations
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted, same
@@ -40,7 +41,8 @@ def predicts(part: str, programs: Callable[[Draw], list[Chain]]) -> Callable[[Va
         about = [known(steps) for steps in asked]
         found = [_number(answer.ask(steps), part) for steps in asked]
         differing = [at for at, each in enumerate(about) if not same(found[at], each[part])]
-        made = _explanations(found, about, part)
+        wrong = [{says: (w[part], w["counted"]) for says, w in each["wrong"].items()} for each in about]
+        made = explanations(found, [each[part] for each in about], wrong)
         if not differing or (made and not {place, ""} & set(made.values())):
             return
         at = differing[0]
@@ -55,16 +57,6 @@ def _number(found: Any, part: str) -> Any:
     if not isinstance(found, dict) or part not in found:
         raise CheckFailedError("predict_kernels returns a dict with the keys kernels and calls.")
     return found[part]
-
-
-def _explanations(found: Sequence[Any], about: Sequence[Mapping[str, Any]], part: str) -> Mapping[str, str]:
-    """Return the sentences of the mistakes that explain all numbers, each with the check that counts it."""
-    all_wrong = {says: wrong["counted"] for each in about for says, wrong in each["wrong"].items()}
-    return {
-        says: counted
-        for says, counted in all_wrong.items()
-        if same(list(found), [each["wrong"].get(says, each)[part] for each in about])
-    }
 
 
 def few(draw: Draw) -> list[Chain]:

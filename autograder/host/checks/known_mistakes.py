@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds.differences import same
 
 
 @dataclass(frozen=True)
@@ -47,3 +48,23 @@ def require_none_of(category: str, mistakes: Iterable[Mistake]) -> None:
     for mistake in mistakes:
         if mistake.counted == category:
             raise CheckFailedError(mistake.says)
+
+
+def explanations(
+    found: Sequence[Any], right: Sequence[Any], wrong: Sequence[Mapping[str, Sequence[Any]]]
+) -> Mapping[str, str]:
+    """Return the sentences of the mistakes that explain all values of an answer, each with the check that counts it.
+
+    `wrong` holds for each question a mapping from a mistake's sentence to the value that it gives and that check. Where
+    a mistake gives what is right, it may be left out.
+    """
+    checks = {says: value[1] for each in wrong for says, value in each.items()}
+    return {
+        says: counted
+        for says, counted in checks.items()
+        if all(same(*pair) for pair in zip(found, _given(says, right, wrong), strict=True))
+    }
+
+
+def _given(says: str, right: Sequence[Any], wrong: Sequence[Mapping[str, Sequence[Any]]]) -> list[Any]:
+    return [each.get(says, (expected,))[0] for expected, each in zip(right, wrong, strict=True)]

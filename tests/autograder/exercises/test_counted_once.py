@@ -7,6 +7,8 @@ from tests.autograder.exercises.judged import judged, reference
 from tests.drawn import third
 
 CURVE = "0.5 * h * (1 + torch.tanh(0.79788456 * (h + 0.044715 * h * h * h)))"
+BLOCK_READS, MASKED = (f"sorted(set(re.findall(read, {text})))" for text in ("block", "masked"))
+UPDATED = "[next((kinds[k] for k in kinds if k in update)) for update in updates]"
 CALLED = "            calls += absorbed"
 SUM = "by_x.sum_to_size(bias.shape)"
 RMS = "05_scale_dropout_rms_norm_pass"
@@ -54,6 +56,22 @@ SLIPS = [
         ("torch.cat([x[:1] + 1, x[1:]]) * 2", "torch.stack([x[0] + 1, *x[1:4]]) * 2"),
     ),
     ("04_render_graph", ["nesting"], ("f'({inside})'", "f'({inside}{\",\" * (len(value) == 1)})'")),
+    ("09_read_generated_code", ["loops"], ("return loops", "return loops[:-1]")),
+    ("09_read_generated_code", ["loops"], ("return loops", "return loops[1:]")),
+    ("09_read_generated_code", ["loops"], ("int(size) for", "size for")),
+    ("09_read_generated_code", ["loops"], (r"'std::(\\w+)\\('", r"'std::(\\w+)'")),
+    ("09_read_generated_code", ["pointers"], (BLOCK_READS, "sorted(re.findall(read, block))")),
+    ("09_read_generated_code", ["pointers"], (BLOCK_READS, "list(dict.fromkeys(re.findall(read, block)))")),
+    (
+        "09_read_generated_code",
+        ["long kernels"],
+        (BLOCK_READS, f"sorted({{*{BLOCK_READS}}} - {{*re.findall(read, masked)}})"),
+    ),
+    ("09_read_generated_code", ["reductions"], ("'product'}", "'prod'}")),
+    ("09_read_generated_code", ["reductions"], (UPDATED, f"sorted({UPDATED})")),
+    ("09_read_generated_code", ["reductions"], (UPDATED, f"list(dict.fromkeys({UPDATED}))")),
+    ("09_read_generated_code", ["masks"], (MASKED, f"({MASKED})[:1]")),
+    ("09_read_generated_code", ["masks"], (MASKED, f"{BLOCK_READS} if '[&]' in block else []")),
     ("09_predict_kernels", ["one graph"], ("'kernels': kernels + waiting", "'kernels': kernels")),
     ("09_predict_kernels", ["one graph"], ("waiting = turned = False", "waiting = False")),
     ("09_predict_kernels", ["one graph"], ("turned = not turned", "turned = True")),

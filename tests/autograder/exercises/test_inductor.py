@@ -47,6 +47,26 @@ NAMED = [
     ("09_read_generated_code", "starts with", (REDUCTIONS, STARTS)),
     ("09_read_generated_code", "chooses between", (MASKED, f'{READS} if "?" in block else []')),
 ]
+SIZES = r"[int(size) for size in re.findall('for.*<static_cast<int64_t>\\((\\d+)L', block)]"
+NAMED += [
+    ("09_read_generated_code", "order of the text", (SIZES, f"sorted({SIZES})")),
+    ("09_read_generated_code", "reverse order", ("return loops", "return loops[::-1]")),
+    ("09_read_generated_code", "no entry 'masked'", (f", 'masked': {MASKED}", "")),
+    ("09_read_generated_code", "an in_out_ptr is written", (r"'^ *(\\w+_ptr", "'^ *(out_ptr")),
+    (
+        "09_read_generated_code",
+        "not amax",
+        ("'max_propagate_nan': 'max'", "'max_propagate_nan': 'amax'"),
+        ("'min_propagate_nan': 'min'", "'min_propagate_nan': 'amin'"),
+    ),
+    (
+        "09_read_generated_code",
+        "for max and",
+        ("'max_propagate_nan': 'max'", "'max_propagate_nan': 'min'"),
+        ("'min_propagate_nan': 'min'", "'min_propagate_nan': 'max'"),
+    ),
+    ("09_read_generated_code", "several [&]", (MASKED, f"{MASKED}[:1]")),
+]
 TRIED = third(NAMED, name="mistakes in inductor")  # the others in other runs
 
 

@@ -2,17 +2,25 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from math import prod
 from typing import Any
 
 import torch
 from torch.nn import functional as F
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.inductor.read_generated_code import PARTS, Kernel, kernel_text, long, reads_right
-from autograder.exercises.questions import Known
+from autograder.exercises.inductor.read_generated_code import (
+    PAIRED,
+    PARTS,
+    Kernel,
+    PartKnown,
+    kernel_text,
+    long,
+    reads_right,
+)
 from autograder.host.exercise import Check, Control, HiddenPart
-from autograder.host.kinds.misconceptions import Misconception, wrong_values
 from course_lib.graph.generated_code import lowered
 
 FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -24,7 +32,7 @@ FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-ENDS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+ENDS: dict[str, Callable[..., torch.Tensor]] = {
     "each": lambda x: x * 2,
     "row_sum": lambda x: x.sum(1),
     "column_max": lambda x: x.amax(0),
@@ -32,6 +40,8 @@ ENDS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "row_product": lambda x: x.prod(1),
     "share": lambda x: x / x.sum(1, keepdim=True),
     "pad": lambda x: F.pad(x, (2, 1)),
+    "beside": lambda x, longer: F.pad(x, (2, 1)) + longer,
+    "both": lambda x, y: F.pad(y, (1, 2)) - F.pad(x, (2, 1)),
     "choose": lambda x: torch.where(x > 0, x, -x),
 }
 
@@ -47,7 +57,7 @@ def _generated(parts: tuple[tuple[str, tuple[str, ...], int], ...], shapes: tupl
             x = inputs[at]
             for name in names:
                 x = FUNCTIONS[name](x)
-            results.append(ENDS[end](x))
+            results.append(ENDS[end](x, inputs[at + 1]) if end in PAIRED else ENDS[end](x))
         return results
 
     (code,) = lowered(program, [torch.ones(shape) for shape in shapes], config={"cpp.simdlen": 0}).code
@@ -74,6 +84,20 @@ def _reduction(line: str) -> str:
     return next(name for sign, name in REDUCTIONS.items() if f" {sign} " in line or f"{sign}(" in line)
 
 
+STARTS = r"float tmp_acc\d+ = (.*)"
+RENAMED = {
+    "The update says max_propagate_nan for max and min_propagate_nan for min.": {"max": "min", "min": "max"},
+    "A product was taken for a sum; its line multiplies the accumulator.": {"product": "sum"},
+    "It is called product here, not prod.": {"product": "prod"},
+    "They are called max and min here, not amax and amin.": {"max": "amax", "min": "amin"},
+}
+"""Other names for reductions."""
+
+
+def _renamed(names: Mapping[str, str], loop: Mapping[str, Any], block: str) -> list[str]:
+    return [names.get(kind, kind) for kind in loop["reductions"]]
+
+
 def _masked(block: str) -> list[str]:
     return re.findall(r"\[&\]\n(.*?)^ *;$", block, re.MULTILINE | re.DOTALL)
 
@@ -86,57 +110,154 @@ def _pointers(block: str) -> list[str]:
     return sorted(set(re.findall(r"\w+_ptr\d+", block)))
 
 
-MISCONCEPTIONS = {
+def _each_block(entry: Callable[[Mapping[str, Any], str], Any]) -> Callable[[str], list[Any]]:
+    """Return a function from a text to `entry` of each block's facts and text."""
+
+    def gives(text: str) -> list[Any]:
+        return [entry(loop, block) for loop, block in zip(loops_of(text), _of_each(text, str), strict=True)]
+
+    return gives
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A likely mistake in one part of a description."""
+
+    gives: Callable[[str], list[Any]]
+    says: str
+    counted: str  # category of the check that counts it
+
+
+def _in_order(pattern: str, block: str) -> list[str]:
+    return list(dict.fromkeys(re.findall(pattern, block, re.MULTILINE)))
+
+
+READ, WRITTEN = r"= (\w+_ptr\d+)\[", r"^ *(\w+_ptr\d+)\["
+EVERY = "Every pointer was listed; left of the sign = it is written, right of it read."
+SORTED = "The functions were sorted; they are asked for in the order in which they are called"
+ONCE = "A pointer was listed twice; each is asked for once, sorted."
+UNSORTED = "The pointers stand in the order of the text; they are asked for sorted."
+MISTAKES = {
     "sizes": (
-        Misconception(
-            lambda text: [loop["sizes"][:1] for loop in loops_of(text)],
+        Mistake(
+            _each_block(lambda loop, _: loop["sizes"][:1]),
             "Only the first loop of each block was noted; loops inside it count too, in the order of the text.",
+            "loops",
+        ),
+        Mistake(
+            _each_block(lambda loop, _: sorted(loop["sizes"])),
+            "The sizes were sorted; they are asked for in the order of the text.",
+            "loops",
+        ),
+        Mistake(
+            _each_block(lambda loop, _: [str(size) for size in loop["sizes"]]),
+            "Sizes are texts here; int makes whole numbers of them.",
+            "loops",
+        ),
+        Mistake(
+            _each_block(lambda loop, _: [prod(loop["sizes"])]),
+            "The sizes were multiplied; each loop's own end is asked for.",
+            "loops",
+        ),
+        Mistake(
+            _each_block(lambda loop, block: [int(n) for n in re.findall(r"for.*static_cast<int64_t>\((\d+)L", block)]),
+            "The last number of each line with for is its step; the end of the loop stands behind <.",
+            "loops",
         ),
     ),
     "reads": (
-        Misconception(
-            lambda text: _of_each(text, _pointers),
-            "Every pointer was listed; left of the sign = it is written, right of it read.",
-        ),
-        Misconception(
-            lambda text: [[name for name in loop["reads"] if name.startswith("in_ptr")] for loop in loops_of(text)],
+        Mistake(_each_block(lambda _, block: _pointers(block)), EVERY, "pointers"),
+        Mistake(
+            _each_block(lambda loop, _: [name for name in loop["reads"] if name.startswith("in_ptr")]),
             "Only inputs were listed; a loop also reads what an earlier one wrote, from an out_ptr or in_out_ptr.",
+            "pointers",
+        ),
+        Mistake(_each_block(lambda _, block: _in_order(READ, block)), UNSORTED, "pointers"),
+        Mistake(_each_block(lambda _, block: sorted(re.findall(READ, block))), ONCE, "pointers"),
+        Mistake(_each_block(lambda _, block: re.findall(READ, block)), f"{ONCE} Sort them.", "pointers"),
+        Mistake(
+            _each_block(lambda loop, _: sorted({*loop["reads"]} - {*loop["masked"]})),
+            "What is read under a mask is read, too: it belongs to reads and to masked.",
+            "long kernels",
         ),
     ),
     "writes": (
-        Misconception(
-            lambda text: _of_each(text, _pointers),
-            "Every pointer was listed; left of the sign = it is written, right of it read.",
+        Mistake(_each_block(lambda _, block: _pointers(block)), EVERY, "pointers"),
+        Mistake(
+            _each_block(lambda loop, _: [name for name in loop["writes"] if name.startswith("out_ptr")]),
+            "Only an out_ptr was listed; an in_out_ptr is written as well.",
+            "pointers",
         ),
+        Mistake(_each_block(lambda _, block: _in_order(WRITTEN, block)), UNSORTED, "pointers"),
+        Mistake(_each_block(lambda _, block: re.findall(WRITTEN, block, re.MULTILINE)), ONCE, "pointers"),
     ),
     "functions": (
-        Misconception(
-            lambda text: [sorted(set(loop["functions"])) for loop in loops_of(text)],
-            "The functions were sorted; they are asked for in the order in which they are called, each time.",
+        Mistake(_each_block(lambda loop, _: sorted(set(loop["functions"]))), f"{SORTED}, each time.", "loops"),
+        Mistake(_each_block(lambda loop, _: sorted(loop["functions"])), f"{SORTED}.", "loops"),
+        Mistake(
+            _each_block(lambda loop, _: list(dict.fromkeys(loop["functions"]))),
+            "Each function was listed once; it is asked for each time that it is called.",
+            "loops",
+        ),
+        Mistake(
+            _each_block(lambda _, block: re.findall(r"std::(\w+)", block)),
+            "std::numeric_limits is no call of a function: no ( stands behind the name.",
+            "loops",
         ),
     ),
     "reductions": (
-        Misconception(
-            lambda text: [
-                ["max" if "infinity" in line else "sum" for line in block]
-                for block in _of_each(text, lambda b: re.findall(r"float tmp_acc\d+ = .*", b))
-            ],
+        Mistake(
+            _each_block(lambda _, block: ["max" if "inf" in line else "sum" for line in re.findall(STARTS, block)]),
             "The reduction was taken from the value that the accumulator starts with; 1 starts a product, and "
             "both max and min start with an infinity. Read the line that updates it.",
+            "reductions",
         ),
+        Mistake(
+            _each_block(lambda loop, _: list(dict.fromkeys(loop["reductions"]))),
+            "Each kind of reduction was listed once; it is asked for each update of an accumulator.",
+            "reductions",
+        ),
+        Mistake(
+            _each_block(lambda loop, _: sorted(loop["reductions"])),
+            "The reductions were sorted; they are asked for in the order of the text.",
+            "reductions",
+        ),
+        *(Mistake(_each_block(partial(_renamed, names)), says, "reductions") for says, names in RENAMED.items()),
     ),
     "masked": (
-        Misconception(
-            lambda text: [loop["reads"] if "?" in block else [] for loop, block in _paired(text)],
+        Mistake(
+            _each_block(lambda loop, block: loop["reads"] if "?" in block else []),
             "Whatever stands in a block with a question mark was listed; `c ? a : b` chooses between two values that "
             "are there. Masked is what is read inside [&] { ... }, which runs only where the mask holds.",
+            "masks",
+        ),
+        Mistake(
+            _each_block(lambda loop, block: loop["reads"] if "[&]" in block else []),
+            "All reads of a block with [&] were listed; only what stands between [&] and the line ; is masked.",
+            "masks",
+        ),
+        Mistake(
+            _each_block(lambda loop, _: loop["masked"][:1]),
+            "One masked read of each block was listed; a block may have several [&].",
+            "masks",
+        ),
+        Mistake(_each_block(lambda *_: []), "A masked read is missing: it stands between [&] and the line ;.", "masks"),
+        Mistake(
+            _each_block(lambda loop, _: bool(loop["masked"])),
+            "Not whether something is masked is asked for, but the pointers that are read under a mask.",
+            "masks",
         ),
     ),
 }
+"""Mistakes by parts; where one is counted, a check has kernels that show it."""
 
-
-def _paired(text: str) -> list[tuple[Mapping[str, Any], str]]:
-    return list(zip(loops_of(text), _of_each(text, str), strict=True))
+BLOCKS: Mapping[str, Callable[[list[Any]], list[Any]]] = {
+    "Only the first block was described; a kernel has several.": lambda blocks: blocks[:1],
+    "The last block is missing.": lambda blocks: blocks[:-1],
+    "The first block is missing.": lambda blocks: blocks[1:],
+    "The blocks stand in the reverse order of the text.": lambda blocks: blocks[::-1],
+}
+"""Mistakes in the list of blocks, which show in every part; the check of loops counts them."""
 
 
 def kernel(parts: Sequence[tuple[str, Sequence[str], int]], shapes: Sequence[tuple[int, int]]) -> Kernel:
@@ -145,16 +266,32 @@ def kernel(parts: Sequence[tuple[str, Sequence[str], int]], shapes: Sequence[tup
     return {"text": text, "parts": {part: _known(text, part) for part in PARTS}}
 
 
-def _known(text: str, part: str) -> Known:
-    return {"right": [loop[part] for loop in loops_of(text)], "wrong": wrong_values(text, MISCONCEPTIONS[part])}
+def _known(text: str, part: str) -> PartKnown:
+    right = [loop[part] for loop in loops_of(text)]
+    of_part = {mistake.says: [mistake.gives(text), mistake.counted] for mistake in MISTAKES[part]}
+    of_blocks = {says: [change(right), "loops"] for says, change in BLOCKS.items()}
+    return {
+        "right": right,
+        "wrong": {says: wrong for says, wrong in (of_part | of_blocks).items() if wrong[0] != right},
+    }
 
 
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("long kernels: pointers and masks", "long kernels", 1.8, reads_right(["reads", "masked"], long)),
-        Check("long kernels: the rest", "long kernels", 1.4, reads_right(["sizes", "functions", "reductions"], long)),
+        Check(
+            "long kernels: pointers and masks",
+            "long kernels",
+            1.8,
+            reads_right(["reads", "masked"], long),
+        ),
+        Check(
+            "long kernels: the rest",
+            "long kernels",
+            1.4,
+            reads_right(["sizes", "functions", "reductions"], long),
+        ),
     ),
     controls=(
         ANSWERS.reference(8),
