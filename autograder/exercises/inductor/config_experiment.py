@@ -17,6 +17,8 @@ from course_lib.models import option_programs, program_from_steps
 
 Programs = Mapping[str, Any]
 Record = Mapping[str, Any]
+Measured = Mapping[str, list[int]]
+"""Kernels and bytes at both settings."""
 
 # The smallest and the largest setting; None for options that are True or False.
 OPTIONS: Mapping[str, tuple[int, int] | None] = {
@@ -29,9 +31,11 @@ OPTIONS: Mapping[str, tuple[int, int] | None] = {
 }
 DEMONSTRATED = ("softmax", "max_fusion_size")
 WORDS = ("fewer", "same", "more")
-PARTS = ("program", "option", "settings", "hypothesis", "because", "kernels", "bytes", "c4", "verdict")
+PLANNED = ("program", "option", "settings", "hypothesis")
+PARTS = (*PLANNED, "because", "kernels", "bytes", "c4", "verdict")
 EXACT = 0.01  # tolerance for a ratio that was rounded for the record
 FEWEST_WORDS = 5
+FUNCTIONS = "lowered counts functions of C++, which may hold several loops; scheduled counts loops that were fused."
 LARGEST = 1e18  # limit for numbers in a record; larger integers cannot be compared with a ratio
 
 
@@ -42,17 +46,15 @@ class Plan:
     program: str
     option: str
     settings: tuple[int, int]
-    kernels: str  # one of WORDS: the effect of the second setting, compared with the first
-    bytes: str
+    hypothesis: Any  # the effect of the second setting on kernels and on bytes, compared with the first
 
 
 def plan_of(record: Any, programs: Programs) -> Plan:
     """Return the plan in a record; raise `CheckFailedError` if it is incomplete, not allowed, or the notebook's own."""
     if not isinstance(record, dict):
         raise CheckFailedError(f"experiment returned a {type(record).__name__}; expected the record, a dict.")
-    missing = [part for part in PARTS if part not in record]
-    if missing:
-        raise CheckFailedError(f"The record has no {missing[0]!r}; it needs {', '.join(PARTS)}.")
+    for part in PLANNED:
+        part_of(record, part)
     program, option, settings = record["program"], record["option"], record["settings"]
     if not isinstance(program, str) or program not in programs:
         raise CheckFailedError(f"program is {program!r:.60}; expected one of {', '.join(programs)}.")
@@ -60,17 +62,21 @@ def plan_of(record: Any, programs: Programs) -> Plan:
         raise CheckFailedError(f"option is {option!r:.60}; expected one of {', '.join(OPTIONS)}.")
     if (program, option) == DEMONSTRATED:
         raise CheckFailedError(f"{option} on {program!r} is the demonstration; choose another option or program.")
-    first, second = _settings(settings, option)
-    said = record["hypothesis"]
-    if not isinstance(said, dict) or any(said.get(what) not in WORDS for what in ("kernels", "bytes")):
-        raise CheckFailedError(
-            f"hypothesis is {said!r:.80}; expected what the second setting does, such as "
-            '{"kernels": "same", "bytes": "more"}, out of ' + ", ".join(WORDS) + "."
-        )
-    because = record["because"]
+    return Plan(program, option, _settings(settings, option), record["hypothesis"])
+
+
+def part_of(record: Record, part: str) -> Any:
+    """Return one part of a record; raise `CheckFailedError` if it has none."""
+    if part not in record:
+        raise CheckFailedError(f"The record has no {part!r}; it needs {', '.join(PARTS)}.")
+    return record[part]
+
+
+def require_reason(record: Record) -> None:
+    """Raise `CheckFailedError` unless the record says in a few words why the hypothesis is likely."""
+    because = part_of(record, "because")
     if not isinstance(because, str) or len(because.split()) < FEWEST_WORDS:
         raise CheckFailedError("because should say in a sentence why the hypothesis is likely; people will read it.")
-    return Plan(program, option, (first, second), said["kernels"], said["bytes"])
 
 
 def _settings(settings: Any, option: str) -> tuple[int, int]:
@@ -97,7 +103,13 @@ class Repeated:
     """The host's counts at both settings."""
 
     costs: tuple[Lowered, Lowered]
-    least: int  # minimum of bytes
+    inputs: int  # bytes of all inputs
+    outputs: int
+
+    @property
+    def least(self) -> int:
+        """Return the minimum of bytes."""
+        return self.inputs + self.outputs
 
     @property
     def kernels(self) -> list[int]:
@@ -109,54 +121,73 @@ class Repeated:
         """Return the bytes moved at both settings."""
         return [cost.bytes_moved for cost in self.costs]
 
-    @property
-    def c4(self) -> list[float]:
-        """Return the ratio of bytes to the least possible at both settings."""
-        return [cost.bytes_moved / self.least for cost in self.costs]
-
 
 def repeat(answer: ValueAnswer, plan: Plan, programs: Programs) -> Repeated:
     """Repeat the experiment of a plan in the clean worker."""
     steps = programs[plan.program]
     first, second = (lower_steps(answer.clean, steps, {plan.option: setting}) for setting in plan.settings)
     program, inputs = program_from_steps(steps)
-    return Repeated((first, second), minimum_bytes(inputs, [program(*inputs)]))
+    return Repeated((first, second), minimum_bytes(inputs, []), minimum_bytes([], [program(*inputs)]))
 
 
-def require_numbers(record: Record, found: Repeated) -> None:
-    """Raise `CheckFailedError` unless the numbers in the record equal the host's counts."""
-    for part, expected in (("kernels", found.kernels), ("bytes", found.bytes), ("c4", found.c4)):
-        told = record[part]
-        exact = part != "c4"  # a ratio may be rounded
-        if not _pair(told) or (told != expected if exact else not all(map(_near, told, expected))):
-            shown = [round(number, 3) for number in expected]
-            raise CheckFailedError(
-                f"{part} is {told!r:.60}; repeated, the experiment gives {shown}. {_why(part, told, found)}".rstrip()
-            )
+def require_counts(record: Record, found: Repeated) -> None:
+    """Raise `CheckFailedError` unless kernels and bytes in the record equal the host's counts."""
+    for part, expected in (("kernels", found.kernels), ("bytes", found.bytes)):
+        told = part_of(record, part)
+        if not _pair(told) or told != expected:
+            likely = [says for wrong, says in _slips(part, found) if told == wrong]
+            by_settings = record.get("bytes") != found.bytes  # explains both counts
+            says = likely[-1 if by_settings else 0] if likely else ""
+            usual = "Measure the programs that the question brings: their sizes change." if part == "bytes" else ""
+            seen = f"{part} is {told!r:.60}; repeated, the experiment gives {expected}."
+            raise CheckFailedError(f"{seen} {says or usual}".rstrip())
 
 
-def _why(part: str, told: Any, found: Repeated) -> str:
-    """Return the likely mistake for numbers that are wrong in a known way."""
-    first, second = found.costs
-    said: dict[str, list[tuple[list[float], str]]] = {
-        "kernels": [
-            (
-                [cost.generated_kernels + cost.library_calls for cost in found.costs],
-                "lowered counts functions of C++, which may hold several loops; scheduled(...).kernels counts loops "
-                "that were fused.",
-            ),
-        ],
-        "bytes": [
-            ([first.bytes_moved] * 2, "Both runs had the first setting; hand it over as config."),
-            ([second.bytes_moved, first.bytes_moved], "The first number belongs to the first setting."),
-        ],
-        "c4": [
-            ([1.0, second.bytes_moved / first.bytes_moved], "C4 compares with the minimum, not with the first run."),
-            ([found.least / moved for moved in found.bytes], "It is upside down: bytes moved over the minimum."),
-        ],
+def _slips(part: str, found: Repeated) -> list[tuple[list[int], str]]:
+    """Return the counts that known mistakes give in place of the host's."""
+    first, second = found.kernels if part == "kernels" else found.bytes
+    same_settings = [
+        ([first] * 2, "Both runs had the first setting; hand each over as config."),
+        ([second] * 2, "Both runs had the second setting; hand each over as config."),
+        ([second, first], "The first number belongs to the first setting."),
+    ]
+    if part == "bytes":
+        return same_settings
+    return [
+        ([cost.generated_kernels + cost.library_calls for cost in found.costs], FUNCTIONS),
+        ([cost.generated_kernels for cost in found.costs], FUNCTIONS),
+        *same_settings,
+    ]
+
+
+def measured(record: Record, found: Repeated) -> Measured:
+    """Return the record's kernels and bytes: the host's, or those that a known mistake in counting gives.
+
+    The check of the counts is the one that such a mistake costs. Raises `CheckFailedError` for other numbers.
+    """
+    for part in ("kernels", "bytes"):
+        right = found.kernels if part == "kernels" else found.bytes
+        if part_of(record, part) not in [right, *(wrong for wrong, _ in _slips(part, found))]:
+            require_counts(record, found)
+    return {"kernels": record["kernels"], "bytes": record["bytes"]}
+
+
+def require_ratio(record: Record, found: Repeated) -> None:
+    """Raise `CheckFailedError` unless c4 is the record's bytes over the least possible."""
+    moved, told = measured(record, found)["bytes"], part_of(record, "c4")
+    expected = [number / found.least for number in moved]
+    if _pair(told) and all(map(_near, told, expected)):
+        return
+    wrong = {
+        "C4 compares with the minimum, not with the first run.": [1.0, moved[1] / moved[0]],
+        "It is upside down: bytes moved over the minimum.": [found.least / number for number in moved],
+        "The minimum counts inputs and output; one of them was left out.": [number / found.inputs for number in moved],
+        "The minimum counts inputs and output, not the output alone.": [number / found.outputs for number in moved],
+        "The minimum is in bytes, as t.nbytes gives it, not in numbers.": [4 * number for number in expected],
     }
-    usual = "Measure the programs that the question brings: their sizes change." if part == "bytes" else ""
-    return next((sentence for wrong, sentence in said[part] if _pair(told) and all(map(_near, told, wrong))), usual)
+    says = next((says for says, values in wrong.items() if _pair(told) and all(map(_near, told, values))), "")
+    shown = [round(number, 3) for number in expected]
+    raise CheckFailedError(f"c4 is {told!r:.60}; repeated, the experiment gives {shown}. {says}".rstrip())
 
 
 def _pair(told: Any) -> bool:
@@ -180,12 +211,18 @@ def require_effect(found: Repeated, plan: Plan) -> None:
         )
 
 
-def require_verdict(record: Record, plan: Plan, found: Repeated) -> None:
+def require_verdict(record: Record, plan: Plan, numbers: Measured) -> None:
     """Raise `CheckFailedError` unless the verdict follows from hypothesis and numbers."""
-    seen = {"kernels": _direction(found.kernels), "bytes": _direction(found.bytes)}
-    wrong = [what for what, word in seen.items() if getattr(plan, what) != word]
+    hypothesis = plan.hypothesis
+    if not isinstance(hypothesis, dict) or any(hypothesis.get(what) not in WORDS for what in ("kernels", "bytes")):
+        raise CheckFailedError(
+            f"hypothesis is {hypothesis!r:.80}; expected what the second setting does, such as "
+            '{"kernels": "same", "bytes": "more"}, out of ' + ", ".join(WORDS) + "."
+        )
+    seen = {what: _direction(pair) for what, pair in numbers.items()}
+    wrong = [what for what, word in seen.items() if hypothesis[what] != word]
     expected = "refuted" if wrong else "confirmed"
-    if record["verdict"] == expected:
+    if part_of(record, "verdict") == expected:
         return
     told = f"verdict is {record['verdict']!r:.40}"
     if record["verdict"] not in ("confirmed", "refuted"):
@@ -194,10 +231,10 @@ def require_verdict(record: Record, plan: Plan, found: Repeated) -> None:
         raise CheckFailedError(f"{told}; kernels and bytes both came out as the hypothesis says.")
     what = wrong[0]
     says = "Both parts of a hypothesis have to hold." if len(wrong) == 1 else ""
-    if {getattr(plan, what), seen[what]} == {"fewer", "more"}:
+    if {hypothesis[what], seen[what]} == {"fewer", "more"}:
         says = "Compare the second setting with the first, not the reverse."
     raise CheckFailedError(
-        f"{told}; the hypothesis says {getattr(plan, what)} {what}, and the numbers say {seen[what]}. {says}".rstrip()
+        f"{told}; the hypothesis says {hypothesis[what]} {what}, and the numbers say {seen[what]}. {says}".rstrip()
     )
 
 
@@ -216,17 +253,37 @@ def asked(answer: ValueAnswer, programs: Programs) -> tuple[Record, Plan]:
     return record, plan_of(record, programs)
 
 
-def recorded(answer: ValueAnswer, draw: Draw) -> None:
-    """Check that the record is complete and its numbers are right and differ; the verdict gives a third of the mark."""
+def without_effect(draw: Draw, usual: Programs) -> Programs:
+    """Return programs of the usual names on which no option has an effect, and which move more than the least."""
+    size = draw.integer(20, 60)
+    # a product reads its operands from memory
+    product = {"inputs": [{"shape": [size, size]}], "steps": [["sin", "%0"], ["mm", "%1", "%1"]]}
+    return dict.fromkeys(usual, product)
+
+
+def counts(answer: ValueAnswer, draw: Draw) -> None:
+    """Check that the record gives a reason, and that its counts are right and differ."""
     programs = drawn(draw, 20, 48)
     record, plan = asked(answer, programs)
+    require_reason(record)
     found = repeat(answer, plan, programs)
-    require_numbers(record, found)
+    require_counts(record, found)
     require_effect(found, plan)
-    try:
-        require_verdict(record, plan, found)
-    except CheckFailedError as error:
-        raise CheckFailedError(str(error), share=2 / 3) from None
+
+
+def ratios(answer: ValueAnswer, draw: Draw) -> None:
+    """Check C4 of an experiment, and of one in which the first run does not reach the minimum."""
+    usual = drawn(draw, 20, 48)
+    for programs in (usual, without_effect(draw, usual)):
+        record, plan = asked(answer, programs)
+        require_ratio(record, repeat(answer, plan, programs))
+
+
+def verdict(answer: ValueAnswer, draw: Draw) -> None:
+    """Check that the verdict follows from the hypothesis and the numbers of the record."""
+    programs = drawn(draw, 20, 48)
+    record, plan = asked(answer, programs)
+    require_verdict(record, plan, measured(record, repeat(answer, plan, programs)))
 
 
 EXERCISE = Exercise(
@@ -243,5 +300,9 @@ EXERCISE = Exercise(
         "cost.bytes_moved stands in what scheduled returns; the minimum is the sum of t.nbytes over inputs and output; "
         "the verdict is a comparison of both directions with the hypothesis.",
     ),
-    checks=(Check("the record is complete, its numbers repeat, and the verdict follows", "record", 3, recorded),),
+    checks=(
+        Check("kernels and bytes of the record repeat", "counts", 1.4, counts),
+        Check("c4 is bytes over the minimum", "C4", 0.8, ratios),
+        Check("the verdict follows", "verdict", 0.8, verdict),
+    ),
 )

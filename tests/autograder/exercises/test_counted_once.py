@@ -9,6 +9,7 @@ from tests.drawn import third
 CURVE = "0.5 * h * (1 + torch.tanh(0.79788456 * (h + 0.044715 * h * h * h)))"
 BLOCK_READS, MASKED = (f"sorted(set(re.findall(read, {text})))" for text in ("block", "masked"))
 UPDATED = "[next((kinds[k] for k in kinds if k in update)) for update in updates]"
+DIRECTION = "'more' if second > first else 'fewer' if second < first"
 CALLED = "            calls += absorbed"
 SUM = "by_x.sum_to_size(bias.shape)"
 RMS = "05_scale_dropout_rms_norm_pass"
@@ -72,6 +73,12 @@ SLIPS = [
     ("09_read_generated_code", ["reductions"], (UPDATED, f"list(dict.fromkeys({UPDATED}))")),
     ("09_read_generated_code", ["masks"], (MASKED, f"({MASKED})[:1]")),
     ("09_read_generated_code", ["masks"], (MASKED, f"{BLOCK_READS} if '[&]' in block else []")),
+    ("09_config_experiment", ["counts"], ("[run.kernels for", "[run.cost.launches for")),
+    ("09_config_experiment", ["counts"], (", config={plan['option']: setting}", "")),
+    ("09_config_experiment", ["C4"], ("number / least for", "least / number for")),
+    ("09_config_experiment", ["C4"], ("(*inputs, program(*inputs))", "inputs")),
+    ("09_config_experiment", ["verdict"], (DIRECTION, "'more' if second < first else 'fewer' if second > first")),
+    ("09_config_experiment", ["no effect"], ("'confirmed' if seen == expected else 'refuted'", "'confirmed'")),
     ("09_predict_kernels", ["one graph"], ("'kernels': kernels + waiting", "'kernels': kernels")),
     ("09_predict_kernels", ["one graph"], ("waiting = turned = False", "waiting = False")),
     ("09_predict_kernels", ["one graph"], ("turned = not turned", "turned = True")),

@@ -65,6 +65,12 @@ NAMED += [
         ("'max_propagate_nan': 'max'", "'max_propagate_nan': 'min'"),
         ("'min_propagate_nan': 'min'", "'min_propagate_nan': 'max'"),
     ),
+    ("09_config_experiment", "functions of C++", ("[run.kernels for", "[run.cost.launches for")),
+    ("09_config_experiment", "hand each over", (", config={plan['option']: setting}", "")),
+    ("09_config_experiment", "belongs to the first", ("in plan['settings']]", "in reversed(plan['settings'])]")),
+    ("09_config_experiment", "upside down", ("number / least for", "least / number for")),
+    ("09_config_experiment", "inputs and output;", ("(*inputs, program(*inputs))", "inputs")),
+    ("09_config_experiment", "with the first run", ("number / least for", "number / moved[0] for")),
     ("09_read_generated_code", "several [&]", (MASKED, f"{MASKED}[:1]")),
 ]
 TRIED = third(NAMED, name="mistakes in inductor")  # the others in other runs

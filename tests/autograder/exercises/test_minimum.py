@@ -11,7 +11,7 @@ from course_lib.models import option_programs
 from tests.autograder.exercises.judged import judged, reference
 
 MINIMUM, EXPERIMENT = "09_reach_byte_minimum", "09_config_experiment"
-RECORDED = "the record is complete, its numbers repeat, and the verdict follows"
+VERDICT = "the verdict follows"
 
 LEAN_MIX, LEAN_SHARES = (
     f"`{name}` moves at most 1.05 times the minimum, with the right values" for name in ("mix", "shares")
@@ -142,7 +142,7 @@ RECORD = {
     "c4": [1.22, 1.0],
     "verdict": "confirmed",
 }
-FOUND = experiment.Repeated((Lowered(1, 0, 1220, 1, 2), Lowered(1, 0, 1000, 1, 1)), 1000)
+FOUND = experiment.Repeated((Lowered(1, 0, 1220, 1, 2), Lowered(1, 0, 1000, 1, 1)), inputs=900, outputs=100)
 
 REFUSED = [
     ({"program": "mine"}, "program is"),
@@ -156,9 +156,6 @@ REFUSED = [
     ({"settings": [True, 4]}, "settings is"),
     ({"settings": [4]}, "settings is"),
     ({"option": "pattern_matcher", "settings": [0, 1]}, "True and False"),
-    ({"hypothesis": "fewer"}, "hypothesis is"),
-    ({"hypothesis": {"kernels": "fewer"}}, "hypothesis is"),
-    ({"because": "just because"}, "in a sentence"),
 ]
 
 
@@ -168,10 +165,19 @@ def test_a_plan_that_is_not_allowed_is_never_run(change, words):
         experiment.plan_of(RECORD | change, PROGRAMS)
 
 
+def require(record):
+    """Require all that the checks require of a record whose counts are `FOUND`."""
+    plan = experiment.plan_of(record, PROGRAMS)
+    experiment.require_reason(record)
+    experiment.require_counts(record, FOUND)
+    experiment.require_ratio(record, FOUND)
+    experiment.require_verdict(record, plan, experiment.measured(record, FOUND))
+
+
 @pytest.mark.parametrize("part", experiment.PARTS)
 def test_a_record_needs_all_its_parts(part):
     with pytest.raises(CheckFailedError, match=f"no '{part}'"):
-        experiment.plan_of({k: v for k, v in RECORD.items() if k != part}, PROGRAMS)
+        require({k: v for k, v in RECORD.items() if k != part})
 
 
 WRONG_NUMBERS = [
@@ -185,14 +191,34 @@ WRONG_NUMBERS = [
     ({"c4": [1.0, 0.82]}, "not with the first run"),
     ({"c4": [10**400, 1.0]}, "repeated, the experiment gives"),
     ({"c4": [0.82, 1.0]}, "upside down"),
+    ({"c4": [1220 / 900, 1000 / 900]}, "one of them was left out"),
+    ({"c4": [12.2, 10.0]}, "not the output alone"),
+    ({"because": "just because"}, "in a sentence"),
 ]
 
 
 @pytest.mark.parametrize(("change", "words"), WRONG_NUMBERS, ids=[str(w[0])[:40] for w in WRONG_NUMBERS])
 def test_numbers_that_do_not_repeat_are_told_why(change, words):
-    experiment.require_numbers(RECORD, FOUND)
+    require(RECORD)
     with pytest.raises(CheckFailedError, match=words):
-        experiment.require_numbers(RECORD | change, FOUND)
+        require(RECORD | change)
+
+
+@pytest.mark.parametrize("change", [{"kernels": [1, 1]}, {"bytes": [1220, 1220], "c4": [1.22, 1.22]}])
+def test_a_known_mistake_in_counting_costs_the_check_of_the_counts_alone(change):
+    record = RECORD | change
+    with pytest.raises(CheckFailedError):
+        experiment.require_counts(record, FOUND)
+    experiment.require_ratio(record, FOUND)
+    assert experiment.measured(record, FOUND) == {"kernels": record["kernels"], "bytes": record["bytes"]}
+
+
+@pytest.mark.parametrize("change", [{"kernels": [3, 1]}, {"bytes": [1221, 1000], "c4": [1.221, 1.0]}])
+def test_numbers_that_nobody_measured_earn_neither_ratio_nor_verdict(change):
+    with pytest.raises(CheckFailedError, match="repeated, the experiment gives"):
+        experiment.require_ratio(RECORD | change, FOUND)
+    with pytest.raises(CheckFailedError, match="repeated, the experiment gives"):
+        experiment.measured(RECORD | change, FOUND)
 
 
 WRONG_VERDICTS = [
@@ -200,14 +226,16 @@ WRONG_VERDICTS = [
     ({"verdict": "yes"}, "expected confirmed or refuted"),
     ({"hypothesis": {"kernels": "same", "bytes": "fewer"}}, "Both parts"),
     ({"hypothesis": {"kernels": "more", "bytes": "more"}}, "not the reverse"),
+    ({"hypothesis": "fewer"}, "hypothesis is"),
+    ({"hypothesis": {"kernels": "fewer"}}, "hypothesis is"),
 ]
 
 
 @pytest.mark.parametrize(("change", "words"), WRONG_VERDICTS, ids=[str(w[0]) for w in WRONG_VERDICTS])
 def test_a_verdict_has_to_follow_from_hypothesis_and_numbers(change, words):
-    experiment.require_verdict(RECORD, experiment.plan_of(RECORD, PROGRAMS), FOUND)
+    require(RECORD)
     with pytest.raises(CheckFailedError, match=words):
-        experiment.require_verdict(RECORD | change, experiment.plan_of(RECORD | change, PROGRAMS), FOUND)
+        require(RECORD | change)
 
 
 def test_a_refuted_hypothesis_is_worth_as_much():
@@ -221,12 +249,12 @@ def test_a_hypothesis_after_the_fact_is_found_out():
         ("'hypothesis': expected", "'hypothesis': seen"),
         ("'confirmed' if seen == expected else 'refuted'", "'confirmed'"),
     )
-    record = judged(EXPERIMENT, answer, only=[RECORDED, "a hypothesis that can fail"])
-    assert [check.points for check in record.checks] == [3, 0]
+    record = judged(EXPERIMENT, answer, only=[VERDICT, "a hypothesis that can fail"])
+    assert [check.points for check in record.checks] == [0.8, 0]
     assert "state it before you measure" in record.checks[-1].message
 
 
 def test_two_settings_that_do_the_same_are_no_experiment():
     record = judged(EXPERIMENT, reference(EXPERIMENT, ("[4, 1]", "[90, 100]")), hidden=False)
-    assert record.points == 0
+    assert record.checks[0].points == 0
     assert "settings further apart" in record.checks[0].message

@@ -1,8 +1,5 @@
 """Hidden checks and controls of exercise 09.5."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.inductor import config_experiment as visible
 from autograder.host.draw import Draw
@@ -11,28 +8,21 @@ from autograder.host.kinds.value import ValueAnswer
 
 
 def _larger(answer: ValueAnswer, draw: Draw) -> None:
-    """Check the whole record again with larger programs."""
+    """Check that larger programs are measured as well."""
     programs = visible.drawn(draw, 50, 90)
     record, plan = visible.asked(answer, programs)
-    found = visible.repeat(answer, plan, programs)
-    visible.require_numbers(record, found)
-    visible.require_effect(found, plan)
-    visible.require_verdict(record, plan, found)
+    visible.measured(record, visible.repeat(answer, plan, programs))
 
 
 def _without_effect(answer: ValueAnswer, draw: Draw) -> None:
     """Check that, if the option has no effect, the hypothesis is unchanged and the verdict follows the numbers."""
     usual = visible.drawn(draw, 20, 30)
-    size = draw.integer(20, 60)
-    # a product reads its operands from memory, so more than the least is moved, and no option changes that
-    product = {"inputs": [{"shape": [size, size]}], "steps": [["sin", "%0"], ["mm", "%1", "%1"]]}
-    plain: Mapping[str, Any] = dict.fromkeys(usual, product)
+    plain = visible.without_effect(draw, usual)
     record, plan = visible.asked(answer, plain)
-    found = visible.repeat(answer, plan, plain)
-    visible.require_numbers(record, found)
+    numbers = visible.measured(record, visible.repeat(answer, plan, plain))
     if visible.asked(answer, usual)[1] != plan:
         raise CheckFailedError("Another program of that size brought another hypothesis; state it before you measure.")
-    visible.require_verdict(record, plan, found)
+    visible.require_verdict(record, plan, numbers)
 
 
 ANSWERS = Answers(__name__)
@@ -44,7 +34,9 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(5),
-        ANSWERS.edited("compares with the first run", 4, ("number / least for number", "number / moved[0] for number")),
+        ANSWERS.edited("compares with the first run", 4.2, ("number / least for", "number / moved[0] for")),
+        ANSWERS.edited("hands no setting over", 3.6, (", config={plan['option']: setting}", "")),
+        ANSWERS.edited("functions of C++", 3.6, ("[run.kernels for", "[run.cost.launches for")),
         ANSWERS.file("made up", 0),
         ANSWERS.file("the demonstration", 0),
     ),
