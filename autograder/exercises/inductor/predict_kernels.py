@@ -1,4 +1,4 @@
-"""Exercise 09.1: predict how many kernels Inductor generates for a program, and how many library calls it leaves.
+"""Exercise 09.1: predict how often generated kernels are launched in a program, and how many library calls are left.
 
 The programs are on one matrix. Inductor lowers the host's own programs during grading. For the steps see
 `course_lib.models.chains`.
@@ -113,7 +113,7 @@ EXERCISE = Exercise(
     hints=(
         "Leave out first what nobody reads. Which of the other steps are generated, which are library calls?",
         "Go through the steps and remember: does generated work wait, did a product come last, does it lie transposed?",
-        "A library call or a break ends the waiting work: one kernel if there was any. At the end, look once more.",
+        "A library call or a break ends the waiting work: one launch if there was any. At the end, look once more.",
     ),
     checks=(
         Check("the calls of programs of one graph", "one graph", 1.2, predicts("calls", few)),
