@@ -128,7 +128,10 @@ def _reducing(draw: Draw) -> list[Kernel]:
 def _reused(draw: Draw) -> list[Kernel]:
     """Return kernels in which a loop reads values that an earlier loop has written."""
     telling = _of(draw, ("each", 1), ("both", 1))
-    return [telling, random_text(draw, ("share",), 2), random_text(draw, ("share", *POINTWISE), 4)]
+    kept: Kernel = kernel(
+        [("share", ["exp"], 0)], [(12, draw.integer(14, 30))]
+    )  # exp is written, then divided in place
+    return [telling, kept, random_text(draw, ("share",), 2), random_text(draw, ("share", *POINTWISE), 4)]
 
 
 def _masks(draw: Draw) -> list[Kernel]:

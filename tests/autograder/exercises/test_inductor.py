@@ -7,6 +7,7 @@ import pytest
 from autograder.exercises.hidden.inductor.predict_kernels import EVERYWHERE, MISTAKES, counted, predicted
 from autograder.exercises.hidden.inductor.read_generated_code import loops_of
 from autograder.exercises.inductor import predict_kernels as visible
+from autograder.exercises.inductor import read_generated_code as reading
 from autograder.exercises.inductor.predict_kernels import random_chain
 from autograder.exercises.inductor.read_generated_code import random_text
 from autograder.host.draw import Draw
@@ -139,3 +140,9 @@ def test_what_there_is_to_read_is_what_was_written():
     loops = loops_of(shared)
     assert [loop["reductions"] for loop in loops if loop["reductions"]] == [["sum"]]
     assert {name for loop in loops for name in loop["reads"]} & {name for loop in loops for name in loop["writes"]}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_kernels_of_pointers_always_show_one_that_is_read_and_written(seed):
+    written = [text["parts"]["writes"]["wrong"] for text in reading._reused(Draw(seed, "pointers"))]
+    assert any(says.startswith("Only an out_ptr") for wrong in written for says in wrong)
