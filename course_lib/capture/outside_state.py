@@ -17,8 +17,8 @@ from torch import fx, nn
 
 from course_lib.capture.captured import Captured
 from course_lib.capture.frozen_values import PLAIN, attributes_or, freeze
-from course_lib.capture.hooks import hooks_of_all_modules, own_hooks
 from course_lib.isolation import Restore, is_users, restore_of
+from course_lib.module_hooks import hooks_of_all_modules, own_hooks
 
 MISSING = object()
 _ATTRIBUTES = attributes_or(id)

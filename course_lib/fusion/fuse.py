@@ -14,7 +14,6 @@ from torch import fx, nn
 from torch.utils._pytree import tree_leaves
 
 from course_lib.capture import Captured, capture
-from course_lib.capture.hooks import HOOK_TABLES
 from course_lib.errors import FusionError
 from course_lib.fusion.capture_check import Outside, losses, warn
 from course_lib.fusion.composites import in_whole_operators
@@ -33,6 +32,7 @@ from course_lib.fusion.surgery import (
 )
 from course_lib.graph import Cost, cost, propagate_shapes
 from course_lib.graph.shapes import run_on_fakes
+from course_lib.module_hooks import HOOK_TABLES
 
 Program = nn.Module | Callable[..., object] | Captured | torch.export.ExportedProgram
 MAX_ROUNDS = 8  # of one pass: its fusions may make further ones possible

@@ -9,7 +9,6 @@ import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from course_lib.capture.hooks import has_hooks
 from course_lib.fusion.calls import ModuleAttribute
 from course_lib.fusion.effects import between, effects_of, is_opaque, is_random, memory_of, writes_its_result
 from course_lib.fusion.matching import Match
@@ -17,6 +16,7 @@ from course_lib.fusion.rules import REMEDIES, Objection, place_of
 from course_lib.fusion.storage import Writers, mutating_nodes, writes_to
 from course_lib.graph import Cost, cost
 from course_lib.graph.recorder import UNKNOWN, meets
+from course_lib.module_hooks import has_hooks
 
 
 def common_objection(match: Match) -> Objection | None:

@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import fx, nn
 from torch.utils.checkpoint import checkpoint
 
-from course_lib.capture.hooks import has_own_hooks
 from course_lib.errors import ScheduleError
+from course_lib.module_hooks import has_own_hooks
 
 
 def _script(body: fx.GraphModule) -> Callable[..., Any]:

@@ -15,7 +15,6 @@ from inspect import Parameter, Signature
 import torch
 from torch import fx
 
-from course_lib.capture.hooks import has_hooks
 from course_lib.errors import ScheduleError
 from course_lib.fusion import Objection, Rejected
 from course_lib.fusion.calls import Call, module_of, read_call
@@ -35,6 +34,7 @@ from course_lib.fusion.rules import remedy
 from course_lib.fusion.storage import Writers, mutating_nodes
 from course_lib.graph.memory import storage_of
 from course_lib.graph.stand_ins import tensors_held
+from course_lib.module_hooks import has_hooks
 
 
 def call_module(regex: str, *inputs: object) -> fx.Proxy:

@@ -8,8 +8,8 @@ from typing import Any
 
 from torch import fx, nn
 
-from course_lib.capture.hooks import has_own_hooks
 from course_lib.errors import ScheduleError
+from course_lib.module_hooks import has_own_hooks
 from course_lib.schedule.layers import Checkpointed, FunctionModule, name_of, separate_bias
 from course_lib.schedule.matches import Matches, ModulePattern, PatternMatch, find_matches
 from course_lib.schedule.replacements import (

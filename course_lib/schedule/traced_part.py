@@ -6,9 +6,9 @@ import torch.nn.functional as F
 from torch import fx, nn
 
 from course_lib.capture import capture
-from course_lib.capture.hooks import has_hooks, has_own_hooks
 from course_lib.errors import CaptureError, ScheduleError
 from course_lib.fusion.kept_state import keep_state
+from course_lib.module_hooks import has_hooks, has_own_hooks
 from course_lib.schedule.layers import Checkpointed, FusedGraph, FusedKernel
 
 Leaf = str | type[nn.Module]

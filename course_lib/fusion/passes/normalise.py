@@ -13,12 +13,12 @@ import torch
 from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensor
 
-from course_lib.capture.hooks import has_hooks
 from course_lib.fusion.calls import Call, read_call
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.result import Rejected
 from course_lib.fusion.storage import run_node
 from course_lib.fusion.surgery import erase
+from course_lib.module_hooks import has_hooks
 
 _PARAMETER_FREE = (nn.GELU, nn.ReLU, nn.SiLU, nn.Sigmoid, nn.Tanh, nn.Softmax)
 

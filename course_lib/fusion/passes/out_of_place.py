@@ -19,7 +19,6 @@ from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from course_lib.capture.hooks import has_hooks
 from course_lib.fusion.calls import Call, read_call
 from course_lib.fusion.effects import effects_of, effects_on, forget, is_opaque, memory_of, stand_ins_of
 from course_lib.fusion.fusion_pass import GraphPass
@@ -30,6 +29,7 @@ from course_lib.fusion.storage import saves
 from course_lib.fusion.surgery import erase, new_module
 from course_lib.graph.memory import storage_of
 from course_lib.graph.recorder import UNKNOWN, storages_in, tensors_of
+from course_lib.module_hooks import has_hooks
 
 
 class OutOfPlace(GraphPass):

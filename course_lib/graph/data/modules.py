@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from course_lib.capture.hooks import has_hooks
 from course_lib.graph.data.arguments import ValueReader, check_path, reason, refuse, shown, write_value
+from course_lib.module_hooks import has_hooks
 
 PREFIX = "torch.nn."
 

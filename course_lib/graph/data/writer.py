@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch.fx.graph import CodeGen
 
-from course_lib.capture.hooks import has_hooks
 from course_lib.graph.data.arguments import check_name, check_path, refuse, shown, write_value
 from course_lib.graph.data.modules import tensors_of, write_module
 from course_lib.graph.data.targets import METHODS, function_names
+from course_lib.module_hooks import has_hooks
 
 
 class GraphWriter:

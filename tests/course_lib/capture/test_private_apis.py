@@ -24,10 +24,10 @@ PRIVATE = [
     ("torch._C", "_llvm_enabled", "executor_flags.py"),
     ("torch._C._lazy", "_get_tensors_text", "lazy.py"),
     ("torch._C._lazy", "_get_tensors_backend", "lazy.py"),
-    ("torch.nn.modules.module", "_global_forward_hooks", "hooks.py"),
-    ("torch.nn.modules.module", "_global_forward_pre_hooks", "hooks.py"),
-    ("torch.nn.modules.module", "_global_backward_hooks", "hooks.py"),
-    ("torch.nn.modules.module", "_global_backward_pre_hooks", "hooks.py"),
+    ("torch.nn.modules.module", "_global_forward_hooks", "../module_hooks.py"),
+    ("torch.nn.modules.module", "_global_forward_pre_hooks", "../module_hooks.py"),
+    ("torch.nn.modules.module", "_global_backward_hooks", "../module_hooks.py"),
+    ("torch.nn.modules.module", "_global_backward_pre_hooks", "../module_hooks.py"),
 ]
 
 
