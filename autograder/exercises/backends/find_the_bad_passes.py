@@ -189,13 +189,13 @@ def counted(*pipelines: Drawn) -> Run:
 
 
 def _beyond_one_by_one(drawn: Drawn) -> Drawn:
-    """Return a function that draws again while a search one by one would find the passes with few verifications."""
+    """Return a function that draws again while a search one by one, from either end, would need few verifications."""
 
     def pipeline_of(draw: Draw) -> Pipeline:
         while True:
             found = drawn(draw)
-            last = max(found.passes.index(name) for together in found.wrong for name in together)
-            if last >= found.enough(found.count):
+            places = [found.passes.index(name) for together in found.wrong for name in together]
+            if min(max(places), len(found.passes) - 1 - min(places)) >= found.enough(found.count):
                 return found
 
     return pipeline_of
