@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.utils._pytree import tree_map_only
@@ -117,12 +116,18 @@ def _remember_object(value: Any, restores: list[Restore], seen: set[int]) -> Non
         _remember(getattr(value, "__dict__", None), restores, seen)
 
 
+def imported_numpy() -> Any:
+    """Return NumPy if something has imported it, or None: PyTorch works without it, and so do we."""
+    return sys.modules.get("numpy")
+
+
 def _set_state(generator: torch.Generator, state: torch.Tensor) -> None:
     generator.set_state(state)
 
 
 def _remember_numpy(value: Any, restores: list[Restore], seen: set[int]) -> None:
     """Record how to restore an array, unless it lies in a file, or a generator of NumPy."""
+    np = imported_numpy()
     if isinstance(value, np.ndarray) and value.flags.writeable and not isinstance(value, np.memmap):
         numbers = value.copy()
         restores.append(lambda: np.copyto(value, numbers))
@@ -221,7 +226,9 @@ def _random_states() -> list[Restore]:
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         cuda = torch.cuda.get_rng_state_all()
         restores.append(lambda: torch.cuda.set_rng_state_all(cuda))
-    restores.append(functools.partial(np.random.set_state, np.random.get_state()))
+    np = imported_numpy()
+    if np is not None:
+        restores.append(functools.partial(np.random.set_state, np.random.get_state()))
     return restores
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map_only
@@ -16,7 +15,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from course_lib.capture.differences import difference
 from course_lib.capture.frozen_values import RandomState, attributes_or, freeze, random_states
 from course_lib.capture.outside_state import Variable, tensors_of, values_of
-from course_lib.isolation import backward_to, fresh_inputs, seed_everything
+from course_lib.isolation import backward_to, fresh_inputs, imported_numpy, seed_everything
 
 Value = Any
 MISSING = "missing"  # said of a gradient
@@ -115,7 +114,9 @@ def _run(run: Callable[..., Any], inputs: Sequence[Any], seed: int) -> tuple[Any
     printed = io.StringIO()
     seed_everything(seed)
     random.seed(seed)
-    np.random.seed(seed)
+    np = imported_numpy()
+    if np is not None:
+        np.random.seed(seed)
     with contextlib.redirect_stdout(printed):
         try:
             return run(*inputs), None, printed.getvalue()

@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
 from course_lib.capture.frozen_values import RandomState
+from course_lib.isolation import imported_numpy
 
 Value = Any
 ROUNDINGS = 16.0  # units of rounding by which a number may be off: other kernels add in another order
@@ -27,7 +27,8 @@ def difference(expected: Value, found: Value, *, magnitude: float = 0.0) -> str:
         return f"a {type(found).__name__} in place of a {type(expected).__name__}"
     if isinstance(expected, RandomState):
         return "" if expected == found else "another random state"
-    if isinstance(expected, np.ndarray):
+    np = imported_numpy()
+    if np is not None and isinstance(expected, np.ndarray):
         same = expected.dtype == found.dtype and not expected.dtype.hasobject and np.array_equal(expected, found)
         return "" if same else difference(expected.tolist(), found.tolist())
     if isinstance(expected, dict):

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils._pytree import tree_map
 
-from course_lib.isolation import is_users
+from course_lib.isolation import imported_numpy, is_users
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -37,7 +36,8 @@ def _frozen(part: Any, other: Callable[[Any], Any]) -> Any:
         return part
     if isinstance(part, torch.Tensor):
         return part.detach() if part.is_meta else part.detach().to("cpu", copy=True)
-    if isinstance(part, np.ndarray):
+    np = imported_numpy()
+    if np is not None and isinstance(part, np.ndarray):
         return part.copy()
     if isinstance(part, set):
         return frozenset(part)
@@ -51,6 +51,9 @@ def _state_of(part: Any) -> object:
         return part.getstate()
     if isinstance(part, torch.Generator):
         return bytes(part.get_state().tolist())
+    np = imported_numpy()
+    if np is None:
+        return None
     if isinstance(part, np.random.Generator):
         return part.bit_generator.state
     if isinstance(part, np.random.BitGenerator):
@@ -70,6 +73,8 @@ def attributes_or(otherwise: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def random_states() -> tuple[RandomState, ...]:
-    """Return the random states of torch on the CPU, of Python and of NumPy."""
-    states = torch.get_rng_state().numpy().tobytes(), random.getstate(), np.random.get_state()
+    """Return the random states of torch on the CPU, of Python and, if it was imported, of NumPy."""
+    np = imported_numpy()
+    states = [bytes(torch.get_rng_state().tolist()), random.getstate()]
+    states += [np.random.get_state()] if np is not None else []
     return tuple(RandomState(pickle.dumps(state)) for state in states)
