@@ -59,7 +59,7 @@ def test_who_fuses_one_end_of_a_layer_is_told() -> None:
 LEFT_OUT = [(("attention",), 0.6), (("gelu",), 0.6), (("block_ends",), 0.6), (("attention", "gelu"), 0.25)]
 
 
-@pytest.mark.parametrize(("left_out", "least"), LEFT_OUT)
+@pytest.mark.parametrize(("left_out", "least"), third(LEFT_OUT, name="steps left out"))
 def test_each_step_of_a_schedule_earns_its_part_in_every_check(left_out: tuple[str, ...], least: float) -> None:
     record = judged("06_schedule_encoder", _without(*left_out))
     assert least <= record.points / record.max_points <= 1 - len(left_out) / 4
