@@ -23,6 +23,7 @@ from autograder.protocol.requests.answers import Collect, CollectedGraphs
 
 MAX_GRAPHS = 20
 MAX_NODES = 200
+UNIT = 1.0  # the magnitude of the numbers that steps such as `h - h.mean()` work on, also where the result is small
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,9 @@ def require_results(found: Collected, source: Source, cases: Sequence[Case]) -> 
         eager = source.formula(*case.args, **case.kwargs)
         double = {name: a.double() for name, a in case.kwargs.items()}
         truth = source.formula(*(a.double() for a in case.args), **double)
-        comparison.require_close(result, truth, eager, f"For `{source.name}`: the result of call {number}")
+        comparison.require_close(
+            result, truth, eager, f"For `{source.name}`: the result of call {number}", magnitude=UNIT
+        )
 
 
 def require_pieces(answer: CapturedAnswer, found: Collected, source: Source, draw: Any) -> None:
@@ -113,7 +116,7 @@ def require_pieces(answer: CapturedAnswer, found: Collected, source: Source, dra
         if len(reply.outputs) != len(eagers):
             raise CheckFailedError(f"{where} gives {len(reply.outputs)} outputs; the program's has {len(eagers)}.")
         for output, truth, eager in zip(reply.outputs, truths, eagers, strict=True):
-            comparison.require_close(output, truth, eager, f"{where}: an output")
+            comparison.require_close(output, truth, eager, f"{where}: an output", magnitude=UNIT)
 
 
 def require_given(
@@ -136,7 +139,7 @@ def require_given(
     eagers, truths = as_tuple(formula(*inputs)), as_tuple(formula(*(i.double() for i in inputs)))
     try:
         for output, truth, eager in zip(reply.outputs, truths, eagers, strict=True):
-            comparison.require_close(output, truth, eager, where)
+            comparison.require_close(output, truth, eager, where, magnitude=UNIT)
     except (CheckFailedError, ValueError):
         raise CheckFailedError(told) from None
 
