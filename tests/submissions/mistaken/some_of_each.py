@@ -37,7 +37,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% solution 05_fix_the_self_cycle = 6
 # %% mistake 05_dead_code_and_constants = 1.6: torch's own dead code elimination
 # %% mistake 05_common_subexpressions = 4.8: compares texts
-# %% mistake 05_fold_affine = 0.25: without the shift
+# %% mistake 05_fold_affine = 4.25: without the shift
 # %% unanswered 05_bias_silu_pass
 # %% unanswered 05_scale_dropout_rms_norm_pass
 # %% mistake 05_break_a_pass = 7: bias and keywords only
