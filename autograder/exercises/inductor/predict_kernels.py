@@ -34,7 +34,7 @@ def predicts(part: str, programs: Callable[[Draw], list[Chain]]) -> Callable[[Va
 
     A known mistake that explains all of the answer's numbers, and that another check counts, costs nothing here.
     """
-    place = f"{part} of {programs.__name__}"
+    place = f"{part} of {programs.__name__}"  # by which a mistake names the check that counts it
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         asked = programs(draw)

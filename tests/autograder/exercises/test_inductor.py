@@ -21,6 +21,7 @@ FUNCTIONS = r"re.findall('std::(\\w+)\\(', block)"
 REDUCTIONS = "[next((kinds[k] for k in kinds if k in update)) for update in updates]"
 STARTS = '["max" if "infinity" in start else "sum" for start in re.findall(r"float tmp_acc\\d+ = .*", block)]'
 # exercise, words of a message, changes of the reference
+SIZES = r"[int(size) for size in re.findall('for.*<static_cast<int64_t>\\((\\d+)L', block)]"
 NAMED = [
     ("09_predict_kernels", "for each step", ("'kernels': kernels + waiting", f"'kernels': {COUNT_STEPS}")),
     ("09_predict_kernels", "takes bias or residual along", ("product_last and", "False and")),
@@ -47,9 +48,6 @@ NAMED = [
     ("09_read_generated_code", "were sorted", (FUNCTIONS, f"sorted(set({FUNCTIONS}))")),
     ("09_read_generated_code", "starts with", (REDUCTIONS, STARTS)),
     ("09_read_generated_code", "chooses between", (MASKED, f'{READS} if "?" in block else []')),
-]
-SIZES = r"[int(size) for size in re.findall('for.*<static_cast<int64_t>\\((\\d+)L', block)]"
-NAMED += [
     ("09_read_generated_code", "order of the text", (SIZES, f"sorted({SIZES})")),
     ("09_read_generated_code", "reverse order", ("return loops", "return loops[::-1]")),
     ("09_read_generated_code", "no entry 'masked'", (f", 'masked': {MASKED}", "")),

@@ -120,7 +120,7 @@ def _each_block(entry: Callable[[Mapping[str, Any], str], Any]) -> Callable[[str
 
 
 @dataclass(frozen=True)
-class Mistake:
+class PartMistake:
     """A likely mistake in one part of a description."""
 
     gives: Callable[[str], list[Any]]
@@ -139,110 +139,112 @@ ONCE = "A pointer was listed twice; each is asked for once, sorted."
 UNSORTED = "The pointers stand in the order of the text; they are asked for sorted."
 MISTAKES = {
     "sizes": (
-        Mistake(
+        PartMistake(
             _each_block(lambda loop, _: loop["sizes"][:1]),
             "Only the first loop of each block was noted; loops inside it count too, in the order of the text.",
             "loops",
         ),
-        Mistake(
+        PartMistake(
             _each_block(lambda loop, _: sorted(loop["sizes"])),
             "The sizes were sorted; they are asked for in the order of the text.",
             "loops",
         ),
-        Mistake(
+        PartMistake(
             _each_block(lambda loop, _: [str(size) for size in loop["sizes"]]),
             "Sizes are texts here; int makes whole numbers of them.",
             "loops",
         ),
-        Mistake(
+        PartMistake(
             _each_block(lambda loop, _: [prod(loop["sizes"])]),
             "The sizes were multiplied; each loop's own end is asked for.",
             "loops",
         ),
-        Mistake(
+        PartMistake(
             _each_block(lambda loop, block: [int(n) for n in re.findall(r"for.*static_cast<int64_t>\((\d+)L", block)]),
             "The last number of each line with for is its step; the end of the loop stands behind <.",
             "loops",
         ),
     ),
     "reads": (
-        Mistake(_each_block(lambda _, block: _pointers(block)), EVERY, "pointers"),
-        Mistake(
+        PartMistake(_each_block(lambda _, block: _pointers(block)), EVERY, "pointers"),
+        PartMistake(
             _each_block(lambda loop, _: [name for name in loop["reads"] if name.startswith("in_ptr")]),
             "Only inputs were listed; a loop also reads what an earlier one wrote, from an out_ptr or in_out_ptr.",
             "pointers",
         ),
-        Mistake(_each_block(lambda _, block: _in_order(READ, block)), UNSORTED, "pointers"),
-        Mistake(_each_block(lambda _, block: sorted(re.findall(READ, block))), ONCE, "pointers"),
-        Mistake(_each_block(lambda _, block: re.findall(READ, block)), f"{ONCE} Sort them.", "pointers"),
-        Mistake(
+        PartMistake(_each_block(lambda _, block: _in_order(READ, block)), UNSORTED, "pointers"),
+        PartMistake(_each_block(lambda _, block: sorted(re.findall(READ, block))), ONCE, "pointers"),
+        PartMistake(_each_block(lambda _, block: re.findall(READ, block)), f"{ONCE} Sort them.", "pointers"),
+        PartMistake(
             _each_block(lambda loop, _: sorted({*loop["reads"]} - {*loop["masked"]})),
             "What is read under a mask is read, too: it belongs to reads and to masked.",
             "long kernels",
         ),
     ),
     "writes": (
-        Mistake(_each_block(lambda _, block: _pointers(block)), EVERY, "pointers"),
-        Mistake(
+        PartMistake(_each_block(lambda _, block: _pointers(block)), EVERY, "pointers"),
+        PartMistake(
             _each_block(lambda loop, _: [name for name in loop["writes"] if name.startswith("out_ptr")]),
             "Only an out_ptr was listed; an in_out_ptr is written as well.",
             "pointers",
         ),
-        Mistake(_each_block(lambda _, block: _in_order(WRITTEN, block)), UNSORTED, "pointers"),
-        Mistake(_each_block(lambda _, block: re.findall(WRITTEN, block, re.MULTILINE)), ONCE, "pointers"),
+        PartMistake(_each_block(lambda _, block: _in_order(WRITTEN, block)), UNSORTED, "pointers"),
+        PartMistake(_each_block(lambda _, block: re.findall(WRITTEN, block, re.MULTILINE)), ONCE, "pointers"),
     ),
     "functions": (
-        Mistake(_each_block(lambda loop, _: sorted(set(loop["functions"]))), f"{SORTED}, each time.", "loops"),
-        Mistake(_each_block(lambda loop, _: sorted(loop["functions"])), f"{SORTED}.", "loops"),
-        Mistake(
+        PartMistake(_each_block(lambda loop, _: sorted(set(loop["functions"]))), f"{SORTED}, each time.", "loops"),
+        PartMistake(_each_block(lambda loop, _: sorted(loop["functions"])), f"{SORTED}.", "loops"),
+        PartMistake(
             _each_block(lambda loop, _: list(dict.fromkeys(loop["functions"]))),
             "Each function was listed once; it is asked for each time that it is called.",
             "loops",
         ),
-        Mistake(
+        PartMistake(
             _each_block(lambda _, block: re.findall(r"std::(\w+)", block)),
             "std::numeric_limits is no call of a function: no ( stands behind the name.",
             "loops",
         ),
     ),
     "reductions": (
-        Mistake(
+        PartMistake(
             _each_block(lambda _, block: ["max" if "inf" in line else "sum" for line in re.findall(STARTS, block)]),
             "The reduction was taken from the value that the accumulator starts with; 1 starts a product, and "
             "both max and min start with an infinity. Read the line that updates it.",
             "reductions",
         ),
-        Mistake(
+        PartMistake(
             _each_block(lambda loop, _: list(dict.fromkeys(loop["reductions"]))),
             "Each kind of reduction was listed once; it is asked for each update of an accumulator.",
             "reductions",
         ),
-        Mistake(
+        PartMistake(
             _each_block(lambda loop, _: sorted(loop["reductions"])),
             "The reductions were sorted; they are asked for in the order of the text.",
             "reductions",
         ),
-        *(Mistake(_each_block(partial(_renamed, names)), says, "reductions") for says, names in RENAMED.items()),
+        *(PartMistake(_each_block(partial(_renamed, names)), says, "reductions") for says, names in RENAMED.items()),
     ),
     "masked": (
-        Mistake(
+        PartMistake(
             _each_block(lambda loop, block: loop["reads"] if "?" in block else []),
             "Whatever stands in a block with a question mark was listed; `c ? a : b` chooses between two values that "
             "are there. Masked is what is read inside [&] { ... }, which runs only where the mask holds.",
             "masks",
         ),
-        Mistake(
+        PartMistake(
             _each_block(lambda loop, block: loop["reads"] if "[&]" in block else []),
             "All reads of a block with [&] were listed; only what stands between [&] and the line ; is masked.",
             "masks",
         ),
-        Mistake(
+        PartMistake(
             _each_block(lambda loop, _: loop["masked"][:1]),
             "One masked read of each block was listed; a block may have several [&].",
             "masks",
         ),
-        Mistake(_each_block(lambda *_: []), "A masked read is missing: it stands between [&] and the line ;.", "masks"),
-        Mistake(
+        PartMistake(
+            _each_block(lambda *_: []), "A masked read is missing: it stands between [&] and the line ;.", "masks"
+        ),
+        PartMistake(
             _each_block(lambda loop, _: bool(loop["masked"])),
             "Not whether something is masked is asked for, but the pointers that are read under a mask.",
             "masks",
