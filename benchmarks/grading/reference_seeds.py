@@ -15,6 +15,7 @@ then holds. Delete FILE where checks or references have changed since. `--only-p
 import argparse
 import datetime
 import fcntl
+import gc
 import json
 import os
 import sys
@@ -234,6 +235,8 @@ def main() -> int:
     parser.add_argument("--only-print", action="store_true", help="grade nothing, print what the file holds")
     parser.add_argument("--quick", action="store_true", help="four exercises with two seeds")
     options = parser.parse_args()
+    gc.collect()
+    gc.freeze()  # a search for garbage among all that is loaded takes long
     exercises, seeds = (QUICK, 2) if options.quick else (options.exercises, options.seeds)
     trials, every = Trials(seeds, options.first, options.kept), []
     sandbox = None if options.only_print else open_sandbox()
