@@ -16,8 +16,8 @@ from autograder.host.grading import grade_exercise, new_seed
 from autograder.host.judge import not_found, not_graded
 from autograder.host.records import (
     GRADER_VERSION,
+    STOPPED,
     ExerciseRecord,
-    ExerciseStatus,
     SandboxRecord,
     SubmissionRecord,
 )
@@ -69,11 +69,11 @@ class HandedIn:
         )
 
     def grade_again(self, record: SubmissionRecord, *, sandbox: Sandbox, seed: int) -> SubmissionRecord:
-        """Return `record` with those exercises graded again whose answer took longer than allowed, on equal inputs."""
+        """Return `record` with those exercises graded again whose answer was stopped, on equal inputs."""
         own = self._own_seed(seed)
         exercises = (
             grade_exercise(find(each.id, hidden=True), self.answers, sandbox=sandbox, seed=own)
-            if each.status is ExerciseStatus.TIMED_OUT
+            if each.status in STOPPED
             else each
             for each in record.exercises
         )

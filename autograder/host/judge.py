@@ -30,7 +30,11 @@ from autograder.protocol.requests.loads import LoadAnswer, Part
 MESSAGE_CHARACTERS = 2_000
 NOT_RUN = "Not run, for the same reason."  # which stands above, once
 # replaces the real message: an answer could use its exit status, for example, to reveal the case
-RAN_OUT = "A program of the answer took longer than the {:g} s allowed for this exercise."
+STOPPED_IN = {
+    ExerciseStatus.TIMED_OUT: "A program of the answer took longer than the {:g} s allowed for this exercise.",
+    ExerciseStatus.OUT_OF_MEMORY: "A program of the answer used more memory than allowed.",
+    ExerciseStatus.KILLED: "A process of the answer was killed.",
+}
 UNSEEN = "It ended in a case that you do not see; what came before it counts."
 
 
@@ -71,7 +75,7 @@ def _judge(
         sessions = (clean, student, *getattr(answer, "others", ()))
         for session in sessions:
             grading.close(session)
-    grading.ran_out = any(session.ran_out for session in sessions)
+    grading.stopped = next((session.stopped for session in sessions if session.stopped), None)
     return grading.record(getattr(answer, "counted", {}))
 
 
@@ -84,7 +88,7 @@ class _Grading:
     checks: list[CheckRecord] = field(default_factory=list)  # in the order of the exercise's checks
     ended: AnswerFailedError | None = None
     ended_unseen: bool = False  # whether `ended` is from a hidden check
-    ran_out: bool = False  # whether a worker took too long, also where a check says so as a wrong answer
+    stopped: ExerciseStatus | None = None  # how a worker was ended, also where a check calls the answer wrong
     refused: bool = False  # whether the text of the answer is refused
     badge: KernelRecord | None = None
     seen: AnswerFailedError | None = None  # the first failure in a visible check
@@ -146,8 +150,8 @@ class _Grading:
             status, message = self.ended.status, shown.message if shown else UNSEEN
         elif self.raised and all(c.status is CheckStatus.ERROR for c in self.checks):
             status, message = self.raised[0].status, self.raised[0].message
-        elif self.ran_out:  # the second worker, as a rule: its checks failed, and a batch tries again alone
-            status, message = ExerciseStatus.TIMED_OUT, RAN_OUT.format(self.exercise.wall_s)
+        elif self.stopped is not None:  # the second worker, as a rule: its checks failed, and a batch tries again alone
+            status, message = self.stopped, STOPPED_IN[self.stopped].format(self.exercise.wall_s)
         checks = tuple(map(self.timed.decided, self.exercise.checks, self.checks))
         assessed = [c for c in checks if c.status is not CheckStatus.NOT_ASSESSED]
         points, most = round(sum(c.points for c in checks), 6), round(sum(c.max_points for c in assessed), 6)

@@ -39,6 +39,10 @@ class ExerciseStatus(StrEnum):
     GRADER_ERROR = "grader_error"
 
 
+STOPPED = frozenset({ExerciseStatus.TIMED_OUT, ExerciseStatus.OUT_OF_MEMORY, ExerciseStatus.KILLED})
+"""How answers end that are stopped, which others beside them may have caused: a batch grades them again alone."""
+
+
 class EarnedBy(StrEnum):
     """How the points for speed were decided."""
 

@@ -6,6 +6,7 @@ that waits here for a worker lets other threads compute; that wait does not coun
 """
 
 import contextlib
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -63,7 +64,7 @@ class Session:
     masked: Sequence[str] = ()
     absent: Mapping[str, str] = field(default_factory=dict)  # names of the set-up cell that are masked here
     wall_s: float = 60.0
-    ran_out: bool = field(default=False, init=False)  # whether a request took longer than the time that was left
+    stopped: ExerciseStatus | None = field(default=None, init=False)  # how a worker was ended, if not by its answer
     _process: WorkerProcess | None = field(default=None, repr=False)
     _channel: Channel | None = field(default=None, repr=False)
     _left_s: float = field(default=-1.0, repr=False)
@@ -143,7 +144,7 @@ class Session:
         if not self._starts:
             self._left_s = self.wall_s
         elif self._left_s <= 0:  # a graph that used up the time gets no more for the next check
-            self.ran_out = True
+            self.stopped = ExerciseStatus.TIMED_OUT
             message = f"No time is left of the {self.wall_s:g} s allowed for this exercise."
             raise AnswerFailedError(ExerciseStatus.TIMED_OUT, message, fatal=True)
         self._starts += 1
@@ -202,14 +203,16 @@ class Session:
             self._drop()
             raise AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True) from None
         except TimeoutError:
-            self.ran_out = True
+            self.stopped = ExerciseStatus.TIMED_OUT
             self._drop()
             message = f"The answer took longer than the {self.wall_s:g} s allowed for this exercise."
             raise AnswerFailedError(ExerciseStatus.TIMED_OUT, message, fatal=True) from None
         except WorkerGoneError:
             ending = self._drop()
-            self.ran_out |= ending.reason == "timed_out"
-            raise _gone(ending) from None
+            gone = _gone(ending)
+            if ending.exit_code in (None, -signal.SIGKILL):
+                self.stopped = gone.status
+            raise gone from None
         finally:
             self._left_s -= time.monotonic() - started_s
 
@@ -283,6 +286,9 @@ def _gone(ending: Ending) -> AnswerFailedError:
     if ending.exit_code is None:
         message = f"The answer was stopped. {ending.detail}".strip()
         return AnswerFailedError(ExerciseStatus.KILLED, message, fatal=True)
+    if ending.exit_code == -signal.SIGKILL:
+        message = "The process of the answer was killed (signal 9), as when a machine has no memory left."
+        return AnswerFailedError(ExerciseStatus.KILLED, message, fatal=False)
     end = f"exit status {ending.exit_code}" if ending.exit_code >= 0 else f"signal {-ending.exit_code}"
     message = f"The answer ended its own process ({end}) instead of returning a result."
     return AnswerFailedError(ExerciseStatus.KILLED, message, fatal=False)

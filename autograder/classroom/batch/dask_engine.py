@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.classroom.batch.engine import EngineError, secret_seed, took_too_long
+from autograder.classroom.batch.engine import EngineError, secret_seed, was_stopped
 from autograder.classroom.hand_in import HandedIn, read_hand_in
 from autograder.host.records import GRADER_VERSION, SubmissionRecord
 from autograder.host.sandbox import Sandbox, SandboxError, open_sandbox
@@ -81,14 +81,14 @@ class DaskEngine:
 
         futures = {self.client.submit(grade_order, self._order(one), pure=False, retries=0): one for one in hand_ins}
         try:
-            slow: list[HandedIn] = []
+            stopped: list[HandedIn] = []
             for future in as_completed(list(futures), loop=self.client.loop):
                 hand_in, record = futures[future], _record(futures[future], future)
-                if len(futures) > 1 and took_too_long(record):
-                    slow.append(hand_in)
+                if len(futures) > 1 and was_stopped(record):
+                    stopped.append(hand_in)
                 else:
                     yield hand_in, record
-            for hand_in in slow:  # alone in the cluster
+            for hand_in in stopped:  # alone in the cluster
                 future = self.client.submit(grade_order, self._order(hand_in), pure=False, retries=0)
                 futures[future] = hand_in
                 next(iter(as_completed([future], loop=self.client.loop)))

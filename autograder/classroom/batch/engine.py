@@ -21,7 +21,7 @@ from autograder.classroom.batch.journal import Journal
 from autograder.classroom.batch.slots import Slots
 from autograder.classroom.hand_in import FRAMES, NOT_ENTERED, HandedIn, fault_of_ours
 from autograder.classroom.status import CommandError
-from autograder.host.records import ExerciseStatus, SubmissionRecord
+from autograder.host.records import STOPPED, ExerciseStatus, SubmissionRecord
 from autograder.host.sandbox import Sandbox
 
 
@@ -61,19 +61,19 @@ class LocalEngine:
     ) -> Generator[tuple[HandedIn, SubmissionRecord], None, None]:
         """Grade `hand_ins`; see `Engine`."""
         slots = self.slots or (1 if self.sandbox.measures else len(os.sched_getaffinity(0)))
-        slow: list[tuple[HandedIn, SubmissionRecord]] = []
+        stopped: list[tuple[HandedIn, SubmissionRecord]] = []
         with closing(Slots(slots, self.limit_s, lambda hand_in: self._one(hand_in, seed))) as first:
             for hand_in, record in first.graded(hand_ins):
-                if slots > 1 and len(hand_ins) > 1 and took_too_long(record):
-                    slow.append((hand_in, record))
+                if slots > 1 and len(hand_ins) > 1 and was_stopped(record):
+                    stopped.append((hand_in, record))
                 else:
                     yield hand_in, record
-        records = {id(hand_in): record for hand_in, record in slow}
+        records = {id(hand_in): record for hand_in, record in stopped}
         with closing(Slots(1, self.limit_s, lambda hand_in: self._one(hand_in, seed, records[id(hand_in)]))) as alone:
-            yield from alone.graded([hand_in for hand_in, _ in slow])
+            yield from alone.graded([hand_in for hand_in, _ in stopped])
 
     def _one(self, hand_in: HandedIn, seed: int, record: SubmissionRecord | None = None) -> SubmissionRecord:
-        """Grade a hand-in, or again what took too long in its `record`."""
+        """Grade a hand-in, or again what was stopped in its `record`."""
         try:
             if record is not None:
                 return hand_in.grade_again(record, sandbox=self.sandbox, seed=seed)
@@ -83,9 +83,9 @@ class LocalEngine:
             return hand_in.not_graded(fault_of_ours(error))
 
 
-def took_too_long(record: SubmissionRecord) -> bool:
-    """Return whether an answer of the hand-in was ended because it took longer than allowed."""
-    return any(exercise.status is ExerciseStatus.TIMED_OUT for exercise in record.exercises)
+def was_stopped(record: SubmissionRecord) -> bool:
+    """Return whether an answer of the hand-in was stopped, perhaps because others used all processors or all memory."""
+    return any(exercise.status in STOPPED for exercise in record.exercises)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from autograder.host.records import CheckStatus, ExerciseStatus, SpeedVerdict, SubmissionRecord
+from autograder.host.records import STOPPED, CheckStatus, ExerciseStatus, SpeedVerdict, SubmissionRecord
 from autograder.host.report.wording import EXERCISE_WORDS
 
 
@@ -30,12 +30,7 @@ class Attention:
     sentence: str
 
 
-_STOPPED = {
-    ExerciseStatus.TIMED_OUT,
-    ExerciseStatus.OUT_OF_MEMORY,
-    ExerciseStatus.KILLED,
-    ExerciseStatus.MALFORMED_ANSWER,
-}
+_ENDED = STOPPED | {ExerciseStatus.MALFORMED_ANSWER}
 
 
 def attention(records: Iterable[SubmissionRecord]) -> tuple[Attention, ...]:
@@ -63,7 +58,7 @@ def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
         if exercise.status is ExerciseStatus.GRADER_ERROR:
             sentence = f"{words.capitalize()}; no points were taken: {exercise.message}"
             yield Attention(Urgency.MUST, record.student, exercise.id, sentence)
-        elif exercise.status in _STOPPED:
+        elif exercise.status in _ENDED:
             sentence = f"{words.capitalize()}. {exercise.message}".strip()
             yield Attention(Urgency.SHOULD, record.student, exercise.id, sentence)
         if exercise.speed and exercise.speed.verdict is SpeedVerdict.ENVIRONMENT:

@@ -78,43 +78,47 @@ def test_every_hand_in_is_graded_once_and_found_again(hand_ins, tmp_path: Path) 
     assert sorted(CountedHandIn.graded) == ["a", "b", "c", "d"]
 
 
-class SlowHandIn(CountedHandIn):
-    """A hand-in whose answer takes too long while another hand-in is graded, and one that always does."""
+class StoppedHandIn(CountedHandIn):
+    """A hand-in whose answer is stopped while another hand-in is graded, and one whose answer always is."""
 
     beside: list[str] = []  # noqa: RUF012 - shared on purpose
     status = ExerciseStatus.TIMED_OUT
 
     def grade_again(self, record: SubmissionRecord, *, sandbox: object, seed: int) -> SubmissionRecord:
         self.beside.append("".join(sorted(self.graded)) + self.student)
-        status = ExerciseStatus.GRADED if self.student == "a" else ExerciseStatus.TIMED_OUT
+        status = ExerciseStatus.GRADED if self.student == "a" else self.status
         return dataclasses.replace(record, exercises=(dataclasses.replace(record.exercises[0], status=status),))
 
 
-def test_an_answer_that_took_too_long_beside_others_is_graded_again_after_them(hand_ins, tmp_path: Path) -> None:
-    SlowHandIn.beside.clear()
-    slow = [counted(tmp_path / name, SlowHandIn) for name in "ab"]
-    assert run([*slow, *hand_ins[2:]], tmp_path / "journal.jsonl") == (["a", "b", "c", "d"], 0, 0)
-    assert sorted(SlowHandIn.beside) == ["abcda", "abcdb"]
+@pytest.mark.parametrize("status", [ExerciseStatus.TIMED_OUT, ExerciseStatus.OUT_OF_MEMORY, ExerciseStatus.KILLED])
+def test_an_answer_that_was_stopped_beside_others_is_graded_again_after_them(
+    hand_ins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: ExerciseStatus
+) -> None:
+    monkeypatch.setattr(StoppedHandIn, "status", status)
+    StoppedHandIn.beside.clear()
+    stopped = [counted(tmp_path / name, StoppedHandIn) for name in "ab"]
+    assert run([*stopped, *hand_ins[2:]], tmp_path / "journal.jsonl") == (["a", "b", "c", "d"], 0, 0)
+    assert sorted(StoppedHandIn.beside) == ["abcda", "abcdb"]
     statuses = {record.student: record.exercises[0].status for record in records_in(tmp_path / "journal.jsonl")}
-    assert statuses == dict.fromkeys("acd", ExerciseStatus.GRADED) | {"b": ExerciseStatus.TIMED_OUT}
+    assert statuses == dict.fromkeys("acd", ExerciseStatus.GRADED) | {"b": status}
 
 
 @pytest.mark.parametrize(("count", "slots"), [(1, 2), (2, 1)])
-def test_an_answer_that_took_too_long_alone_is_not_graded_again(tmp_path: Path, count: int, slots: int) -> None:
-    SlowHandIn.beside.clear()
+def test_an_answer_that_was_stopped_alone_is_not_graded_again(tmp_path: Path, count: int, slots: int) -> None:
+    StoppedHandIn.beside.clear()
     for name in "ab"[:count]:
         (tmp_path / name).touch()
-    slow = [counted(tmp_path / name, SlowHandIn) for name in "ab"[:count]]
-    records = [record for _, record in LocalEngine(FakeSandbox(), slots).grade(slow, seed=1)]  # type: ignore[arg-type]
+    stopped = [counted(tmp_path / name, StoppedHandIn) for name in "ab"[:count]]
+    records = [record for _, record in LocalEngine(FakeSandbox(), slots).grade(stopped, seed=1)]  # type: ignore[arg-type]
     assert [record.exercises[0].status for record in records] == [ExerciseStatus.TIMED_OUT] * count
-    assert SlowHandIn.beside == []
+    assert StoppedHandIn.beside == []
 
 
-def test_only_what_took_too_long_is_graded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_was_stopped_is_graded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hand_in = counted(tmp_path / "a", HandedIn, "00_start_here")
     first, second = (ExerciseRecord(e, "value", 0.0, 1.0, ExerciseStatus.GRADED) for e in of_assignment("00"))
-    slow = dataclasses.replace(second, status=ExerciseStatus.TIMED_OUT)
-    record = SubmissionRecord(hand_in.assignment, "a", hand_in.sha256, SandboxRecord(1), (first, slow))
+    stopped = dataclasses.replace(second, status=ExerciseStatus.OUT_OF_MEMORY)
+    record = SubmissionRecord(hand_in.assignment, "a", hand_in.sha256, SandboxRecord(1), (first, stopped))
     asked: list[str] = []
     monkeypatch.setattr(hand_in_module, "grade_exercise", lambda e, *_, **__: asked.append(e.id) or second)
     assert hand_in.grade_again(record, sandbox=FakeSandbox(), seed=1).exercises == (first, second)

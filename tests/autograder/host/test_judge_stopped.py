@@ -1,16 +1,16 @@
-"""Whatever worker of an answer runs out of time, the record says so: a batch then grades the answer again alone."""
+"""Whatever worker of an answer is stopped, the record says so: a batch then grades the answer again alone."""
 
 from dataclasses import replace
 
 import pytest
 
-from autograder.classroom.batch.engine import took_too_long
+from autograder.classroom.batch.engine import was_stopped
 from autograder.exercises import find
 from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
 from autograder.host.records import CheckStatus, ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
 from autograder.host.sandbox import open_sandbox
-from tests.autograder.exercises.judged import reference
+from tests.autograder.exercises.judged import judged, reference
 
 SCRIPTED = "03_bias_gelu_script"
 WALL_S = 2.0
@@ -34,4 +34,17 @@ def test_a_program_that_takes_too_long_in_the_second_worker_is_not_just_a_wrong_
     assert (record.points, record.status) == (0, status)
     assert (f"longer than the {WALL_S:g} s allowed" in record.message) is endless
     graded = SubmissionRecord("03_torchscript", "a", "", SandboxRecord(1), (record,))
-    assert took_too_long(graded) is endless
+    assert was_stopped(graded) is endless
+
+
+def test_an_answer_whose_process_is_killed_in_one_check_is_not_just_wrong_there():
+    # as the kernel kills the largest process of a machine without memory
+    kills = "    if query.requires_grad:\n        import os\n        os.kill(os.getpid(), 9)\n"
+    answer = reference("01_scaled_dot_product", ("    scores = query @", f"{kills}    scores = query @"))
+    record = judged("01_scaled_dot_product", answer, hidden=False)
+
+    lost = [check for check in record.checks if check.status is not CheckStatus.PASSED]
+    assert [(check.category, check.status) for check in lost] == [("gradients", CheckStatus.ERROR)]
+    assert "was killed (signal 9), as when a machine has no memory left" in lost[0].message
+    assert (record.points, record.status) == (record.max_points - lost[0].max_points, ExerciseStatus.KILLED)
+    assert was_stopped(SubmissionRecord("01_transformer", "a", "", SandboxRecord(1), (record,)))
