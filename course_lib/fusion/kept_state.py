@@ -45,11 +45,7 @@ def _tensors_alone(gm: fx.GraphModule) -> nn.Module:
     """Return modules without code that hold the parameters and buffers of a graph under their paths."""
     root = nn.Module()
     for path, module in gm.named_modules(remove_duplicate=False):
-        holder = root
-        for part in path.split(".") if path else ():
-            if part not in holder._modules:
-                holder.add_module(part, nn.Module())
-            holder = holder.get_submodule(part)
+        holder = _made(root, path)
         holder._parameters, holder._buffers = dict(module._parameters), dict(module._buffers)
         holder._non_persistent_buffers_set = set(module._non_persistent_buffers_set)
     return root
@@ -60,19 +56,33 @@ def keep_state(gm: fx.GraphModule, program: nn.Module) -> None:
 
     torch.fx omits parameters and buffers that the graph does not use, and a pass may leave some unused.
     """
+    _keep_second_names(gm, program)
     have = gm.state_dict(keep_vars=True)
     for path, tensor in program.state_dict(keep_vars=True).items():
-        *parents, name = path.split(".")
-        if path in have or not isinstance(tensor, Tensor):
-            continue
-        module: nn.Module = gm
-        for parent in parents:
-            if not hasattr(module, parent):
-                module.add_module(parent, nn.Module())
-            module = getattr(module, parent)
-        hold(module, name, tensor)
+        if path not in have and isinstance(tensor, Tensor):
+            parent, _, name = path.rpartition(".")
+            hold(_made(gm, parent), name, tensor)
     _keep_out_what_is_not_saved(gm, program)
     _keep_extra_state(gm, program)
+
+
+def _keep_second_names(gm: fx.GraphModule, program: nn.Module) -> None:
+    """Give the modules of a graph all their names in the program; torch.fx keeps the first."""
+    ours = dict(gm.named_modules(remove_duplicate=False))
+    held = set(map(id, ours.values()))
+    for path, module in program.named_modules(remove_duplicate=False):
+        if path not in ours and id(module) in held:
+            parent, _, name = path.rpartition(".")
+            _made(gm, parent).add_module(name, module)
+
+
+def _made(module: nn.Module, path: str) -> nn.Module:
+    """Return the submodule at a path; what is not there is added as modules without code."""
+    for name in path.split(".") if path else ():
+        if not hasattr(module, name):
+            module.add_module(name, nn.Module())
+        module = getattr(module, name)
+    return module
 
 
 def hold(module: nn.Module, name: str, tensor: Tensor) -> None:

@@ -126,7 +126,11 @@ def on_fakes(gm: torch.fx.GraphModule, example_inputs: Sequence[object]) -> tupl
     `GraphError` if a module cannot be copied.
     """
     device = next((tensor.device for tensor in (*gm.parameters(), *gm.buffers())), torch.device("cpu"))
-    stand_ins = StandIns(FakeTensorMode(allow_non_fake_inputs=True), device)
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    held = (value for module in gm.modules() for value in vars(module).values())
+    if any(isinstance(value, torch.ScriptObject) for value in held):  # packed weights of a quantised module, as a rule
+        mode.cache_enabled = False  # it compares operands, and these cannot be compared
+    stand_ins = StandIns(mode, device)
     owned = {id(tensor): stand_ins.of(tensor) for tensor in tensors_held(gm)}
 
     def fake(value: object) -> object:

@@ -66,6 +66,10 @@ def _pruned() -> nn.Module:
     return module
 
 
+def _quantized() -> nn.Module:
+    return torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(8, 8)))  # type: ignore[no-any-return]
+
+
 MODULES: dict[str, Callable[[], nn.Module]] = {
     "BatchNorm": lambda: nn.BatchNorm1d(8),
     "BatchNorm of all batches": lambda: nn.BatchNorm1d(8, momentum=None),
@@ -74,7 +78,8 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
     "old weight_norm": _weight_norm,
     "old spectral_norm": _old_spectral_norm,
     "prune": _pruned,
-    "quantized": lambda: torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(8, 8))),
+    "quantized": _quantized,
+    "quantized, called twice": lambda: nn.Sequential(*[_quantized()] * 2),
     "scripted": lambda: torch.jit.script(nn.Sequential(nn.Linear(8, 8), nn.Tanh())),
 }
 
