@@ -137,6 +137,14 @@ def test_the_minutes_that_the_title_gives_to_exercises_are_their_sum(path: Path)
 
 
 @each_notebook
+def test_each_exercise_says_how_hard_it_is_and_the_title_what_that_means(path: Path) -> None:
+    title, *texts = map(source, cells(path, "markdown"))
+    tasks = [text for text in texts if text.startswith("## Exercise: ")]
+    assert [text.split("\n")[0] for text in tasks if not re.search(r"^★{1,3}(,| ·) ", text, re.MULTILINE)] == []
+    assert "★ means read or predict, ★★ implement, ★★★ design." in " ".join(title.split())
+
+
+@each_notebook
 def test_text_cells_are_short(path: Path) -> None:
     counts = {cell["id"]: words(source(cell)) for cell in cells(path, "markdown")}
     assert {name: count for name, count in counts.items() if count > MAX_WORDS} == {}
