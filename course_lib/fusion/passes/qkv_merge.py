@@ -18,39 +18,34 @@ It computes the same real function. It runs only if requested by name, because t
 backward pass, and because two projections with biases need one more launch.
 """
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import fx
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from course_lib.fusion.calls import Call, ModuleAttribute, operator_of, read_call
-from course_lib.fusion.effects import between, effects_of
+from course_lib.fusion.calls import Call, ModuleAttribute, operator_of
+from course_lib.fusion.effects import effects_of
 from course_lib.fusion.expressions.transposed_products import transposed_products
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.guards import (
     cost_on_fakes,
-    modules_are_plain,
     nothing_is_switched_between,
     objection_to_changes,
     objection_to_traffic,
 )
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import attribute_of
+from course_lib.fusion.projections import MERGED, Kind, Projection, linear_call, projection_of, siblings
 from course_lib.fusion.result import Rejected, refusal
 from course_lib.fusion.rules import Objection
 from course_lib.fusion.storage import (
     Writers,
     describe_values,
-    may_share_memory,
     mutating_nodes,
-    mutations_of,
     propagate_layouts,
     run_node,
     writes_to,
@@ -60,26 +55,6 @@ from course_lib.graph.memory import storage_of
 
 Tensor = torch.Tensor
 _BY_POSITION = ("as_strided", "as_strided_copy", "as_strided_scatter", "set_", "resize_")  # operators on a storage
-_MERGED = "qkv_merge"  # metadata key of a merged product, whose value is the kind of its projections
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """The properties that projections must share to be merged."""
-
-    bias: bool  # whether there is one
-    results: frozenset[int]  # the results of the graph, by position, from which a gradient could reach it
-    gradients: tuple[bool, ...]  # whether weight and bias require gradients
-
-
-@dataclass(frozen=True, eq=False)
-class _Projection:
-    """One linear layer, or call of `F.linear`, as a candidate."""
-
-    call: Call
-    kind: _Kind
-    rows: int  # of its weight: how many columns of the product are its result
-    merged: bool = False  # whether this pass made it
 
 
 class _ReadersOfMemory(TorchDispatchMode):
@@ -117,29 +92,29 @@ class QkvMerge(GraphPass):
         rejected: list[Rejected] = []
         num_merged = 0
         writers = mutating_nodes(gm.graph)
-        for siblings in _siblings(gm):
-            projections: list[_Projection] = []
-            for call in map(_linear, siblings):  # read now: a merge may have replaced their input
+        for group in siblings(gm):
+            projections: list[Projection] = []
+            for call in map(linear_call, group):  # read now: a merge may have replaced their input
                 if call is None:
                     continue
-                found = _projection(call, writers)
-                if isinstance(found, _Projection):
+                found = projection_of(call, writers)
+                if isinstance(found, Projection):
                     projections.append(found)
                 else:
                     rejected.append(refusal(self.name, (call.node.name,), found, call.node))
-            for group in _by_kind(projections):
-                objection = _merge(group, writers) if len(group) > 1 else _alone(group[0], projections)
+            for alike in _by_kind(projections):
+                objection = _merge(alike, writers) if len(alike) > 1 else _alone(alike[0], projections)
                 if objection is None:
-                    num_merged += len(group) > 1
+                    num_merged += len(alike) > 1
                 else:
-                    names = tuple(one.call.node.name for one in group)
-                    rejected.append(refusal(self.name, names, objection, group[-1].call.node))
+                    names = tuple(one.call.node.name for one in alike)
+                    rejected.append(refusal(self.name, names, objection, alike[-1].call.node))
         return num_merged, [*rejected, *self._in_another_spelling(gm)]
 
     def _in_another_spelling(self, gm: fx.GraphModule) -> Iterator[Rejected]:
         """Yield why projections that are written as products are left alone."""
         for x, products in transposed_products(gm.graph).items():
-            layers = [user for user in x.users if _linear(user) is not None]
+            layers = [user for user in x.users if linear_call(user) is not None]
             if len(products) + len(layers) > 1:
                 reason = f"{x} is multiplied by a transposed weight, and only calls of linear are merged"
                 yield refusal(
@@ -147,31 +122,15 @@ class QkvMerge(GraphPass):
                 )
 
 
-def _siblings(gm: fx.GraphModule) -> list[list[fx.Node]]:
-    """Return the groups of two or more linear layers that read the same value."""
-    groups: dict[object, list[fx.Node]] = {}
-    for node in gm.graph.nodes:
-        call = _linear(node)
-        if call is not None:
-            groups.setdefault(call["input"], []).append(node)
-    return [group for group in groups.values() if len(group) > 1]
-
-
-def _linear(node: fx.Node) -> Call | None:
-    call = read_call(node)
-    is_linear = call is not None and call.operator.name == "linear" and isinstance(call["input"], fx.Node)
-    return call if is_linear else None
-
-
-def _by_kind(projections: Sequence[_Projection]) -> list[list[_Projection]]:
-    groups: dict[_Kind, list[_Projection]] = {}
+def _by_kind(projections: Sequence[Projection]) -> list[list[Projection]]:
+    groups: dict[Kind, list[Projection]] = {}
     for one in projections:
         if not one.merged:
             groups.setdefault(one.kind, []).append(one)
     return list(groups.values())
 
 
-def _alone(one: _Projection, others: Sequence[_Projection]) -> Objection | None:
+def _alone(one: Projection, others: Sequence[Projection]) -> Objection | None:
     """Return an objection that says how a projection differs from another, or None if it is the only one."""
     other = next((other for other in others if other is not one), None)
     if other is None:
@@ -190,108 +149,7 @@ def _alone(one: _Projection, others: Sequence[_Projection]) -> Objection | None:
     return Objection("frozen", f"gradients are asked for in one of {pair} that are not in the other")
 
 
-def _projection(call: Call, writers: Writers) -> _Projection | Objection:
-    """Return a linear layer as a candidate, or an objection; other layers are not considered."""
-    node, match = call.node, Match((call,), dict(call.arguments), writers=writers)
-    if _MERGED in node.meta:
-        return _Projection(call, node.meta[_MERGED], 0, merged=True)
-    plain = modules_are_plain(match)
-    if plain is not None:
-        return plain
-    held = [match[name] for name in ("weight", "bias") if match[name] is not None]
-    computed = next((value for value in held if not _is_held(value)), None)
-    if computed is not None:
-        return Objection("argument", f"{node} works with {computed!r}, which is no parameter of the program")
-    tensors = [_tensor(match, value) for value in (match["input"], *held)]
-    objection = _objection_to_result(node, writers) or _objection_to_tensors(match, tensors)
-    if objection is not None:
-        return objection
-    known = [tensor for tensor in tensors[1:] if tensor is not None]  # all are: none was objected to
-    kind = _Kind(len(known) > 1, _results_of(node), tuple(tensor.requires_grad for tensor in known))
-    return _Projection(call, kind, known[0].shape[0])
-
-
-def _results_of(node: fx.Node) -> frozenset[int]:
-    """Return the results of the graph, by position, that depend on a node through operators that have derivatives."""
-    reached, unrecorded = {node: None}, _unrecorded(node.graph)
-    for one in (waiting := [node]):  # grows while it is read
-        leaves = tree_leaves(one.meta.get("val"))
-        differentiable = not leaves or any(isinstance(x, Tensor) and x.is_floating_point() for x in leaves)
-        if differentiable and one not in unrecorded and not _stops_gradients(one):
-            waiting += [user for user in one.users if user not in reached]
-            reached |= dict.fromkeys(one.users)
-        else:
-            del reached[one]
-    (returned,) = node.graph.output_node().args
-    return frozenset(place for place, leaf in enumerate(tree_leaves(returned)) if leaf in reached)
-
-
-def _unrecorded(graph: fx.Graph) -> Set[fx.Node]:
-    """Return the nodes that run while a switch in the graph keeps autograd from recording."""
-    switches = graph.find_nodes(op="call_function", target=torch._C._set_grad_enabled)
-    found: set[fx.Node] = set()
-    for switch, following in itertools.pairwise((*switches, graph.output_node())):
-        if switch.args[:1] == (False,):
-            found.update(between(switch, following))
-    return found
-
-
-def _stops_gradients(node: fx.Node) -> bool:
-    call = read_call(node)
-    is_data = node.target is getattr and node.args[1:] == ("data",)
-    is_region = node.target is torch.ops.higher_order.wrap_with_set_grad_enabled and node.args[:1] == (False,)
-    return is_data or is_region or (call is not None and call.operator.name == "detach")
-
-
-def _is_held(value: object) -> bool:
-    if isinstance(value, fx.Node):
-        return value.op in ("get_attr", "placeholder")
-    return isinstance(value, ModuleAttribute)
-
-
-def _tensor(match: Match, value: object) -> Tensor | None:
-    """Return an operand as a tensor, real or fake, or None if it is not known."""
-    if isinstance(value, fx.Node) and value.op == "get_attr":
-        value = ModuleAttribute(str(value.target))
-    known = attribute_of(match, value) if isinstance(value, ModuleAttribute) else None
-    if isinstance(value, fx.Node):
-        known = value.meta.get("val")
-    return known if isinstance(known, Tensor) else None
-
-
-def _objection_to_result(node: fx.Node, writers: Writers) -> Objection | None:
-    """Refuse a result that is changed in place or returned: it will be a slice of memory that others read too."""
-    changing = mutations_of((node,), after=node, among=writers)
-    if changing:
-        return Objection(
-            "mutation", f"{changing[0]} may change {node} in place, which would be a part of a larger tensor"
-        )
-    returned = node.graph.output_node().all_input_nodes
-    if any(may_share_memory(node, output) for output in returned if isinstance(output.meta.get("val"), Tensor)):
-        return Objection("is an output", f"the graph returns {node}, which would be a part of a larger tensor")
-    return None
-
-
-def _objection_to_tensors(match: Match, tensors: Sequence[Tensor | None]) -> Objection | None:
-    """Refuse an input, weight or bias of a tensor subclass, of mixed or integer dtypes, or of unusual shape."""
-    node = match.anchor
-    known = [tensor for tensor in tensors if tensor is not None]
-    if len(known) < len(tensors) or not isinstance(node.meta.get("val"), FakeTensor):
-        return Objection("shape unknown", f"the operands of {node} are not known; give example inputs")
-    x, weight, *bias = known
-    if any(type(tensor) not in (Tensor, torch.nn.Parameter, FakeTensor) for tensor in known):
-        return Objection(
-            "subclass", f"an operand of {node} is a tensor of a special class, which may compute otherwise"
-        )
-    if weight.ndim != 2 or x.ndim == 0 or any(one.shape != weight.shape[:1] for one in bias):
-        return Objection("shape", f"{node} has a weight of shape {tuple(weight.shape)}; two dimensions can be merged")
-    if len({tensor.dtype for tensor in known}) > 1 or not x.dtype.is_floating_point:
-        listed = ", ".join(str(tensor.dtype) for tensor in known)
-        return Objection("dtype", f"the operands of {node} are {listed}; only one floating-point dtype can be merged")
-    return None
-
-
-def _merge(group: Sequence[_Projection], writers: Writers) -> Objection | None:
+def _merge(group: Sequence[Projection], writers: Writers) -> Objection | None:
     """Replace a group by one product, or return an objection and do not change the graph."""
     calls = [one.call for one in group]
     operands = {f"{name} {number}": call[name] for number, call in enumerate(calls) for name in ("weight", "bias")}
@@ -307,7 +165,7 @@ def _merge(group: Sequence[_Projection], writers: Writers) -> Objection | None:
         for node in reversed(added):
             node.graph.erase_node(node)
         return objection
-    product.meta[_MERGED] = group[0].kind
+    product.meta[MERGED] = group[0].kind
     for call, part in zip(calls, parts, strict=True):
         call.node.replace_all_uses_with(part)
     describe_values({node: value for node, value in values.items() if node.op != "get_attr"})
