@@ -71,16 +71,13 @@ def _reached_by_writes(graph: fx.Graph) -> set[fx.Node]:
 
 
 def _key(node: fx.Node, overlooks: str) -> Hashable:
-    nodes = [arg for arg in node.args if isinstance(arg, fx.Node)]
-    numbers = [repr(arg) for arg in node.args if not isinstance(arg, fx.Node)]
+    args = [arg if isinstance(arg, fx.Node) else repr(arg) for arg in node.args]
+    if overlooks == "numbers":
+        args = [arg for arg in args if isinstance(arg, fx.Node)]
     if overlooks == "order":
-        nodes.sort(key=lambda arg: arg.name)
-    return (
-        node.target,
-        tuple(nodes),
-        () if overlooks == "numbers" else tuple(numbers),
-        () if overlooks == "keywords" else repr(sorted(node.kwargs.items())),
-    )
+        args.sort(key=str)
+    named = () if overlooks == "keywords" else repr(sorted(node.kwargs.items()))
+    return node.target, tuple(args), named
 
 
 def fold_factor(gm: fx.GraphModule, *, forgets: str = "", above: float = 0.0) -> fx.GraphModule:

@@ -63,6 +63,7 @@ MISTAKES = [
     (share_equal, {"overlooks": "keywords"}, lambda x: torch.sum(x, dim=0) - torch.sum(x, dim=1)),
     (share_equal, {"overlooks": "numbers"}, lambda x: x * 2 - x * 3),
     (share_equal, {"overlooks": "order"}, lambda x: (x - x.sum()) * (x.sum() - x)),
+    (share_equal, {"overlooks": "order"}, lambda x: (x - 1) * (1 - x)),
     (share_equal, {"overlooks": "writes"}, written_between),
     (share_equal, {"overlooks": "writes"}, written_through_a_view),
     (share_equal, {"overlooks": "writes"}, written_in_one_row),
