@@ -1,1 +1,1 @@
-"""Expressions in a graph, recognised in each of their spellings: formulas, polynomials, casts and attention."""
+"""Expressions in a graph, recognised in each of their spellings: formulas, casts, projections and attention."""

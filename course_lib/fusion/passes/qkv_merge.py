@@ -29,6 +29,7 @@ from torch.utils._pytree import tree_leaves
 
 from course_lib.fusion.calls import Call, ModuleAttribute, operator_of
 from course_lib.fusion.effects import effects_of
+from course_lib.fusion.expressions.projections import MERGED, Kind, Projection, linear_call, projection_of, siblings
 from course_lib.fusion.expressions.transposed_products import transposed_products
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.guards import (
@@ -39,7 +40,6 @@ from course_lib.fusion.guards import (
 )
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import attribute_of
-from course_lib.fusion.projections import MERGED, Kind, Projection, linear_call, projection_of, siblings
 from course_lib.fusion.result import Rejected, refusal
 from course_lib.fusion.rules import Objection
 from course_lib.fusion.storage import (
