@@ -1,1 +1,1 @@
-"""Measurements, one in each file, whose docstring says how to run it and what it prints."""
+"""Measurements, one in each file that takes `--quick`; the other files are parts of them, or commands."""

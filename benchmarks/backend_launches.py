@@ -1,10 +1,14 @@
 """Count the launches and bytes that a backend for the toy machine saves, and the cost of few registers.
 
+    python -m benchmarks.backend_launches [--quick]
+
 Counts are the same on every machine. The last column, the time of lowering, is CPU time of this machine.
 """
 
+import argparse
 import time
 import warnings
+from collections.abc import Sequence
 
 import torch
 
@@ -20,10 +24,10 @@ REGISTERS = (4, 8, 12, 16, 20)
 HEAD = f"{'':30}{'launches':>14}{'kB moved':>22}{'ratio':>8}{'parts':>8}{'CPU, s':>8}"
 
 
-def print_inference() -> None:
+def print_inference(names: Sequence[str]) -> None:
     """Print a line for each model, lowered for inference."""
     print(f"inference{HEAD[9:]}")
-    for name in MODELS:
+    for name in names:
         model, inputs = workload(name).build()
         graph_module = torch.export.export(model, inputs).module()
         start = time.process_time()
@@ -31,10 +35,10 @@ def print_inference() -> None:
         print_line(name, lowered, time.process_time() - start)
 
 
-def print_training() -> None:
+def print_training(names: Sequence[str]) -> None:
     """Print a line for the forward and the backward graph of models in training."""
     print(f"\ntraining{HEAD[8:]}")
-    for name in TRAINED:
+    for name in names:
         torch._dynamo.reset()
         model, inputs = workload(name).build()
         backend = Backend(ToyTarget())
@@ -55,7 +59,7 @@ def print_line(name: str, lowered: Lowered, took_s: float | None = None) -> None
     print(f"{name:30}{launches:>14}{moved:>22}{before.bytes_moved / after.bytes_moved:>8.2f}{parts:>8}{took:>8}")
 
 
-def print_registers() -> None:
+def print_registers(numbers: Sequence[int]) -> None:
     """Print spills and reloads of a sum that keeps sixteen values alive, on machines with few registers."""
     print(f"\n{'registers':>10}{'used':>8}{'spills':>8}{'reloads':>9}")
     inputs = tuple(torch.randn(64, 64) for _ in range(16))
@@ -67,17 +71,25 @@ def print_registers() -> None:
         return total
 
     traced = capture(there_and_back, inputs, mode="make_fx").graph_module
-    for registers in REGISTERS:
+    for registers in numbers:
         machine = Machine(registers)
         lower(traced, inputs, ToyTarget(machine))(*inputs)
         counts = machine.counts
         print(f"{registers:>10}{counts.registers:>8}{counts.spills:>8}{counts.reloads:>9}")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print the three tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="the first model, or number of registers, of each table")
+    chosen = slice(1 if parser.parse_args().quick else None)
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    print_inference()
-    print_training()
-    print_registers()
+    print_inference(MODELS[chosen])
+    print_training(TRAINED[chosen])
+    print_registers(REGISTERS[chosen])
+
+
+if __name__ == "__main__":
+    main()

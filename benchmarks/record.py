@@ -2,7 +2,7 @@
 
     python -m benchmarks.record NAME [--results FOLDER] [--part WORD] [arguments of NAME.py]
 
-NAME.py is a module of benchmarks or benchmarks/grading.
+NAME.py is a file of benchmarks or benchmarks/grading that takes `--quick`.
 With `--part`, NAME-WORD.md is written, so that a measurement in several runs keeps a record of each.
 A run with `--quick` only tests the measurement, so it is kept only if `--results` is given. Exit status: that of the
 measurement.
@@ -10,6 +10,7 @@ measurement.
 
 import argparse
 import datetime
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -21,12 +22,18 @@ from course_lib.timing import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
+TAKES_QUICK = re.compile(r'add_argument\("--quick"')  # is in the text of each measurement, and of no other file
 
 
 def measurements() -> dict[str, str]:
     """Return the module of each measurement by its name."""
-    found = {"benchmarks": ROOT / "benchmarks", "benchmarks.grading": ROOT / "benchmarks" / "grading"}
-    return {file.stem: f"{package}.{file.stem}" for package, place in found.items() for file in place.glob("[a-z]*.py")}
+    folders = {"benchmarks": ROOT / "benchmarks", "benchmarks.grading": ROOT / "benchmarks" / "grading"}
+    return {
+        file.stem: f"{package}.{file.stem}"
+        for package, folder in folders.items()
+        for file in folder.glob("[a-z]*.py")
+        if TAKES_QUICK.search(file.read_text(encoding="utf-8"))
+    }
 
 
 def run(name: str, arguments: Sequence[str]) -> tuple[int, str]:

@@ -6,7 +6,7 @@
     ├── FusionError     a pass was given something that it cannot work on
     ├── ScheduleError   a schedule was told to do something that it cannot do
     ├── BackendError    a backend or its machine was given something that it cannot work on
-    ├── KernelError     a fused operator was called with tensors that it is not written for
+    ├── KernelError     a fused operator or a kernel cannot be compiled, or cannot run on what it was given
     ├── LaunchError     launches were captured or replayed in a way that a device refuses
     ├── ModelError      a model was configured in a way that cannot work
     ├── TrainingError   a training run was configured, fed or resumed in a way that cannot work
@@ -43,7 +43,7 @@ class BackendError(CourseError):
 
 
 class KernelError(CourseError):
-    """A fused operator was called with tensors that it is not written for."""
+    """A fused operator or a kernel cannot be compiled, or cannot run on what it was given."""
 
 
 class LaunchError(CourseError, RuntimeError):

@@ -3,7 +3,7 @@
     python -m demo                                the small class kept in tests/submissions, through all notebooks
     python -m demo --device cpu --measured        the same, with points for the speed that is measured on this CPU
     python -m demo afternoon [--students 60]      a made-up class, through one notebook and every step of the guide
-    python -m demo capstone                       twenty made-up hand-ins of notebook 17, and points of a person
+    python -m demo capstone                       21 made-up hand-ins of notebook 17, and points of a person
 
 Exit status: 0 every mark and every page of feedback is as stated · 1 something differs · 4 something of ours failed.
 """
@@ -65,8 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     afternoon.add_argument("--work", type=Path, default=ROOT / "work" / "afternoon", help="folder for all that is made")
     afternoon.add_argument("--answers", type=Path, default=SUBMISSIONS, metavar="FOLDER")
     afternoon.set_defaults(run=_afternoon)
-    about = "Twenty made-up hand-ins of the capstone, with the points that a person gives for the work logs."
-    capstone = commands.add_parser("capstone", help="twenty hand-ins of notebook 17", description=about)
+    about = "21 made-up hand-ins of the capstone, with the points that a person gives for the work logs."
+    capstone = commands.add_parser("capstone", help="21 hand-ins of notebook 17", description=about)
     capstone.add_argument("--work", type=Path, default=ROOT / "work" / "capstone", help="folder for all that is made")
     capstone.set_defaults(run=_capstone)
     return parser

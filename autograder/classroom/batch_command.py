@@ -50,7 +50,11 @@ def add_batch(commands: Any) -> None:
         help="this process, Dask workers, or Dask workers that Slurm starts",
     )
     batch.add_argument(
-        "--slots", type=_at_least_one, metavar="N", help="hand-ins at a time; by default one a core, or a GPU"
+        "--slots",
+        type=_at_least_one,
+        metavar="N",
+        help="hand-ins at a time; by default one a core (local: 1 where speed is measured; dask: one a GPU; slurm: 1); "
+        "ignored with --scheduler",
     )
     batch.add_argument(
         "--scheduler", metavar="ADDRESS", help="of a running Dask cluster; without it one is started here"

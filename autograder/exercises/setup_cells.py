@@ -1,7 +1,7 @@
 """The imports of each notebook's set-up cell: what an answer may use without importing it.
 
-The worker gets those that the answer names, except what the exercise masks; `make lint` compares them with the
-notebooks. See `autograder.host.setup_imports`.
+The worker gets those that the answer names, except what the exercise masks; `autograder release` compares them with
+the notebooks. See `autograder.host.setup_imports`.
 """
 
 SETUP_CELLS: dict[str, str] = {

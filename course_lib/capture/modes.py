@@ -68,10 +68,10 @@ def capture(
     docstring of `course_lib.capture.modes` tells what happens in each. `example_kwarg_inputs` are inputs by name,
     as in `{"input_ids": tokens}`, in addition to those by position or instead of them.
 
-    Modes "fx" and "script" need neither. For "fx", `leaf_modules` names classes, or paths such as "layers.0", that stay
-    one node each, and `concrete_args` fixes arguments by name: `{"mask": None}` captures the program without a mask,
-    and the graph has no such input. Arguments without an example input are fixed at their defaults in the same way.
-    For "export", `dynamic_shapes` is that of `torch.export`. In mode "lazy" the result uses a copy of `model`;
+    Modes "fx" and "script" need no example inputs. For "fx", `leaf_modules` names classes, or paths such as "layers.0",
+    that stay one node each, and `concrete_args` fixes arguments by name: `{"mask": None}` captures the program without
+    a mask, and the graph has no such input. Arguments without an example input are fixed at their defaults in the same
+    way. For "export", `dynamic_shapes` is that of `torch.export`. In mode "lazy" the result uses a copy of `model`;
     otherwise it shares parameters with `model`. The model, the inputs and the random states are not changed.
 
     Raises `CaptureError`, which says what failed, in which line of the program, and what to try.

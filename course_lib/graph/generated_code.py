@@ -2,8 +2,9 @@
 
 Inductor works in two steps: it lowers a graph to source text (loops in C++ on a CPU, Triton on a GPU), and then has a
 compiler build kernels from the text. The first step decides which loops are fused, and how much this saves. This
-module stops there, so it needs no C++ compiler. The text is the same on every machine, since
-the width of the vectors (256 bits) and the number of threads (one) are fixed here.
+module stops there, so it needs no C++ compiler. The text is the same on every machine, since the width of the vectors
+(256 bits) and the number of threads (one) are fixed here. The exception is `compiled_cost`, which compiles and runs the
+program for this machine.
 
 This module alone uses these private parts of PyTorch, as they are in torch 2.13: the function that receives the
 generated text; the queries to the compiler and the processor before it; the counters of `torch._inductor.metrics`,

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 import benchmarks.record
-from benchmarks.record import main
+from benchmarks.record import main, measurements
 from tests.architecture.source_tree import ROOT
 from tests.autograder.host.forked_command import fork_command
 
 # A measurement, and what its quick run prints.
 QUICK = {
+    "backend_launches": (r"feed_forward +\d+ → \d+", r"bert_layer, backward", r"spills +reloads\n +4 +4"),
     "attack_suite": ("no attack succeeded", r"\d+ passed", r"strongest level here +\d"),
     "capture_comparison": ("The gallery", "Our models", r"perceptron +✓", "✗ silently wrong"),
     "timing_decisions": (r"loaded .*compute", "idle: 0|idle: [1-9]", "wrongly failed", "95 % confidence"),
@@ -61,6 +62,15 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
         return subprocess.CompletedProcess(command, status, printed)
 
     monkeypatch.setattr(subprocess, "run", run)
+
+
+def test_what_is_offered_is_what_the_makefile_runs_and_the_readme_lists() -> None:
+    makefile, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "README.md"))
+    table = readme.split("\n## Measurements\n")[1].split("\n## ")[0]
+
+    assert set(measurements()) == set(re.findall(r"benchmarks\.record (\w+)", makefile))
+    assert set(measurements()) == set(re.findall(r"^\|.*\| \[?(\w+)(?:\]|,| \|)", table, re.MULTILINE)) - {"name"}
+    assert not {"record", "gpu_check", "kernel_cases", "kernel_times"} & set(measurements())
 
 
 @pytest.mark.usefixtures("forked")

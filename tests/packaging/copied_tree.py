@@ -21,11 +21,14 @@ def copy_tree(target: Path) -> Path:
 
 
 def typed(command: str, folder: Path) -> tuple[int, str]:
-    """Type a command in a copy; return its exit status and what it printed. It imports from the copy."""
+    """Type a command in a copy; return its exit status and what it printed. It imports from the copy.
+
+    Variables may stand before the command, as in `WHOLE=1 make test`.
+    """
     environment = {**os.environ, "PYTHONPATH": str(folder), "COURSE_WORK": str(folder / "work")}
     environment.pop("PYTEST_XDIST_WORKER", None)
     done = subprocess.run(
-        shlex.split(command),
+        ["env", *shlex.split(command)],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
