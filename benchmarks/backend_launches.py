@@ -82,13 +82,13 @@ def main() -> None:
     """Print the three tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="the first model, or number of registers, of each table")
-    chosen = slice(1 if parser.parse_args().quick else None)
+    most = 1 if parser.parse_args().quick else None
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    print_inference(MODELS[chosen])
-    print_training(TRAINED[chosen])
-    print_registers(REGISTERS[chosen])
+    print_inference(MODELS[:most])
+    print_training(TRAINED[:most])
+    print_registers(REGISTERS[:most])
 
 
 if __name__ == "__main__":
