@@ -182,6 +182,7 @@ def _gemma(x: Tensor, g: Tensor) -> Tensor:
 RMS_NORM: dict[str, Program] = {
     "llama": lambda x, g, b: _llama(x, g),
     "t5": lambda x, g, b: _t5(x, g),
+    "gemma": lambda x, g, b: _gemma(x, g),
     "no weight": lambda x, g, b: x * torch.rsqrt((x * x).mean(-1, True) + 1e-5),
     "quotient": lambda x, g, b: x / torch.sqrt(torch.mean(x**2, dim=-1, keepdim=True) + 1e-5) * g,
     "power": lambda x, g, b: g * x * (x.square().mean(-1, keepdim=True) + 1e-5).pow(-0.5),

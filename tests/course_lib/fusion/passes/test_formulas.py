@@ -40,6 +40,7 @@ from tests.course_lib.fusion.passes.formula_spellings import (
 from tests.course_lib.fusion.passes.rewrites import fused, left_alone, normal, same
 
 SIZES = ("builtins.getattr", "operator.getitem")  # of `x.shape[-1]` and `x.dtype`, which stay as dead code
+AFTER = {"gemma": {"Tensor.type_as": 1}}  # a cast of the result is no part of the formula
 CASES = {f"{operator}: {case}": (operator, case) for operator, cases in OPERATORS.items() for case in cases}
 
 
@@ -50,7 +51,7 @@ def test_every_spelling_becomes_the_operator_and_computes_the_same(name: str) ->
     result = fused(program, INPUTS, "formulas")
     counts = count_operators(result.graph_module)
     counts = {call: count for call, count in counts.items() if call not in ("operator.add", *SIZES)}
-    assert counts == {operator.partition("(")[0]: 1}
+    assert counts == {operator.partition("(")[0]: 1, **AFTER.get(case, {})}
     assert ("tanh" in operator) == ("tanh" in result.graph_module.code)
     short = case in GELU_AT_FP32 or case in GELU_TANH_AT_FP32
     dtypes = (torch.float32,) if short else (torch.float64, torch.float32)

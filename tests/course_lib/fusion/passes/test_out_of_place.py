@@ -56,6 +56,10 @@ def _returned(x: Tensor, r: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     return h, y
 
 
+def _layout_kept(x: Tensor, r: Tensor, b: Tensor) -> Tensor:
+    return torch.empty_like(x).copy_(x).expand(2, 4, 6).contiguous().transpose(0, 2).add_(1)[0]
+
+
 def _unused_result(x: Tensor, r: Tensor, b: Tensor) -> Tensor:
     h = torch.zeros_like(x)
     h.add_(r)
@@ -86,6 +90,7 @@ CASES: dict[str, tuple[Program, int]] = {
     "a view that was read before": (_view_read_before, 1),
     "a part of it": (_part_of_new, 1),
     "the changed tensor is returned": (_returned, 1),
+    "a dense layout, which a new tensor has too": (_layout_kept, 1),
     "the result is not used": (_unused_result, 1),
     "modules": (Modules(), 3),
 }
@@ -151,8 +156,8 @@ def _type_kept(x: Tensor, r: Tensor, b: Tensor) -> Tensor:
     return x.bfloat16().mul(2).add_(r)
 
 
-def _layout_kept(x: Tensor, r: Tensor, b: Tensor) -> Tensor:
-    return torch.empty_like(x).copy_(x).expand(2, 4, 6).contiguous().transpose(0, 2).add_(1)[0]
+def _every_second_column(x: Tensor, r: Tensor, b: Tensor) -> Tensor:
+    return (x * 2)[:, ::2].add_(1)
 
 
 def _out(x: Tensor, r: Tensor, b: Tensor) -> Tensor:
@@ -219,6 +224,7 @@ STAY: dict[str, tuple[Program, tuple[str, ...]]] = {
     "hooks": (Hooked(), ("hooks",)),
     "an output that a hook has seen": (Stashed(), ("in place",)),
     "the type would change": (_type_kept, ("dtype",)),
+    "the strides would change": (_every_second_column, ("shape",)),
     "a result that autograd keeps": (_saved_result, ("in place",)),
     "an operand that autograd keeps": (_saved_operand, ("in place",)),
     "out": (_out, ()),
