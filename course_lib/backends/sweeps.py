@@ -72,7 +72,7 @@ def _settle(rows: Sequence[Row], waves: Sequence[list[str]], visit_each: VisitEa
     def seen(name: str) -> dict[str, Any]:
         return {**by_name[name], "state": states[name]}
 
-    def neighbours(name: str, names: Sequence[str]) -> list[dict[str, Any]]:
+    def neighbours(names: Sequence[str]) -> list[dict[str, Any]]:
         return [{k: v for k, v in seen(each).items() if k != "inputs"} for each in names]
 
     visits, changed, forward = 0, True, True
@@ -81,8 +81,7 @@ def _settle(rows: Sequence[Row], waves: Sequence[list[str]], visit_each: VisitEa
         for wave in waves if forward else reversed(waves):
             names = wave if forward else wave[::-1]
             asked = [
-                {**seen(n), "inputs": neighbours(n, by_name[n]["inputs"]), "users": neighbours(n, users[n])}
-                for n in names
+                {**seen(n), "inputs": neighbours(by_name[n]["inputs"]), "users": neighbours(users[n])} for n in names
             ]
             for name, state in zip(names, visit_each(asked), strict=True):
                 changed = changed or states[name] != state

@@ -9,7 +9,7 @@ pass is correct, but more careful than necessary. Each mistake can be shown by a
 """
 
 import copy
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from operator import attrgetter
 
 import torch
@@ -130,9 +130,3 @@ def _expect(given: str, known: Collection[str], name: str) -> None:
         raise FusionError(
             f"{name}={given!r} is no mistake that can be made; known are {', '.join(filter(None, known))}."
         )
-
-
-MISTAKEN: dict[str, Callable[..., fx.GraphModule]] = {
-    pass_.__name__: pass_ for pass_ in (drop_dead_code, fold_factor, share_equal)
-}
-"""The three passes by name."""

@@ -98,17 +98,6 @@ def predict_launches(cost: Cost, device: Device, dtype: torch.dtype) -> float:
     return sum(predict(launch, device, dtype).time_us for launch in each)
 
 
-def predict_ratio(before: Cost, after: Cost, device: Device, dtype: torch.dtype) -> float:
-    """Return how many times faster `after` can be than `before` where both run at the roofline; above 1 is faster.
-
-    Raises `GraphError` if one of them costs nothing, or as `predict` does.
-    """
-    times = [predict(each, device, dtype).time_us for each in (before, after)]
-    if not all(times):
-        raise GraphError("A program that moves no bytes and does no arithmetic has no predicted ratio.")
-    return times[0] / times[1]
-
-
 def measure_device(
     name: str = "this machine",
     *,

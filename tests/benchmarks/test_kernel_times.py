@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import pytest
 import torch
 
 from benchmarks import kernel_times
@@ -52,7 +51,7 @@ def test_a_dry_run_has_no_targets() -> None:
     assert "A dry run" in kernel_times.as_markdown(dry)
 
 
-def test_what_fails_or_has_no_time_left_is_listed_and_the_rest_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_or_has_no_time_left_is_listed_and_the_rest_measured() -> None:
     def compiler(program: object) -> object:
         def refuse(*tensors: torch.Tensor) -> torch.Tensor:
             raise RuntimeError("no compiler here")

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autograder.classroom.sandbox_options import add_sandbox, open_chosen
 from autograder.classroom.status import DONE, OUR_FAILURE, CommandError, UsageError
@@ -30,9 +30,6 @@ from autograder.host.sandbox import Sandbox
 from autograder.host.sandbox.levels import Level
 from autograder.host.spool import Places, doubts, opened_folder
 from autograder.host.spool.places import FOLDER_MODES
-
-if TYPE_CHECKING:
-    pass
 
 POLL_S = 1.0
 SIGN_S = 2.0

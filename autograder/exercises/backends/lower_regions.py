@@ -173,7 +173,7 @@ def require_few_accesses(answer: ValueAnswer, region: Region, draw: Draw) -> Non
     enough = max(FULL * best, best + TIES)
     share = max(0.0, min(1.0, (NOTHING * best - found) / (NOTHING * best - enough)))
     if share < 1:
-        spilled = spilled_inputs(region, rows)
+        spilled = spilled_inputs(rows)
         why = _spilled(spilled) if spilled else CHOOSE
         raise CheckFailedError(
             f"{found} loads, stores, spills and reloads for {len(region['nodes'])} nodes with {region['registers']} "
@@ -186,7 +186,7 @@ def require_no_spilled_input(answer: ValueAnswer, region: Region, draw: Draw) ->
     """Require right values in registers, without an input in scratch memory."""
     rows, _ = require_values(answer, region, draw)
     require_registers(answer, region, draw)
-    spilled = spilled_inputs(region, rows)
+    spilled = spilled_inputs(rows)
     if spilled:
         raise CheckFailedError(_spilled(spilled))
 
@@ -195,7 +195,7 @@ def _spilled(names: list[str]) -> str:
     return f"The input {names[0]} was spilled. It is in memory already: load it again, which costs one access, not two."
 
 
-def spilled_inputs(region: Region, rows: Rows) -> list[str]:
+def spilled_inputs(rows: Rows) -> list[str]:
     """Return the inputs that were spilled as they are."""
     holds: dict[str, str] = {}
     found = []

@@ -190,7 +190,7 @@ def _require_results(found: Collected, source: Source, cases: Sequence[Case]) ->
     try:
         require_results(found, source, cases)
     except CheckFailedError as error:
-        if _gives_tanh(found, source):
+        if _gives_tanh(found):
             raise CheckFailedError(
                 f"For `{source.name}`: what runs computes tanh. The graph was returned as it came, or changed after "
                 "its code was generated: recompile() writes the code anew."
@@ -208,7 +208,7 @@ def _require_closed_sizes(found: Collected, source: Source) -> None:
             )
 
 
-def _gives_tanh(found: Collected, source: Source) -> bool:
+def _gives_tanh(found: Collected) -> bool:
     """Tell whether a graph that was collected still calls tanh, or none was collected."""
     return not found.graphs or any("tanh" in call.operator for graph in found.graphs for call in graph.called.values())
 

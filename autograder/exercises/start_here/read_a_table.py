@@ -82,7 +82,7 @@ def finds(part: str, extras: tuple[int, ...]) -> Callable[[ValueAnswer, Draw], N
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError(f"read_table returned {found!r:.120}; expected a dict with {', '.join(PARTS)}.")
             if found[part] != expected:
-                says = _form(found[part], rows) or named_mistake(found[part], about["wrong"])
+                says = _form(found[part]) or named_mistake(found[part], about["wrong"])
                 says = says or SAYS[part]
                 raise CheckFailedError(
                     f"In a table of {len(rows)} nodes {part} is {contrasted(found[part], expected)}. {says}"
@@ -91,7 +91,7 @@ def finds(part: str, extras: tuple[int, ...]) -> Callable[[ValueAnswer, Draw], N
     return run
 
 
-def _form(found: Any, rows: list[Row]) -> str:
+def _form(found: Any) -> str:
     """Return a sentence about an answer that is no name."""
     if isinstance(found, list):
         return "Return the one name as a text, not a list of names."

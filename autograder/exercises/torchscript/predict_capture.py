@@ -22,7 +22,6 @@ GROUPS = {
     "rows": ("add_up_rows", "divide_by_rows", "divide_by_len"),
     "numbers outside torch": ("scale_by_item", "through_numpy", "divide_by_len"),
 }
-RUN_ON = ("branch_on_value", "scale_by_item", "with_options")
 
 
 known = kept(__name__, "known")

@@ -69,7 +69,7 @@ def measured(of: KernelContest) -> KernelRecord:
     badge = None if flags else _badge(result)
     return KernelRecord(
         assessed=result.verdict in (Verdict.PASS, Verdict.FAIL),
-        reason=_reason(result, badge, flags),
+        reason=_reason(result, flags),
         badge=badge,
         share=result.trial.ratio,
         share_low=low,
@@ -97,7 +97,7 @@ def _flags(result: Assessment) -> list[str]:
     return [f"faster than memory allows: the kernels move their bytes at {share:.2f} of a copy's bandwidth"]
 
 
-def _reason(result: Assessment, badge: Badge | None, flags: tuple[str, ...]) -> str:
+def _reason(result: Assessment, flags: tuple[str, ...]) -> str:
     if flags:
         return f"{_capitalised(flags[0])}. {REVIEW}"
     if result.verdict is Verdict.ENVIRONMENT:

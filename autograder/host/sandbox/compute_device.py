@@ -17,7 +17,6 @@ from autograder.host.sandbox.view import PREFIX_PARTS, TOP_LEVEL, Bind, DeviceNo
 
 CONTROL = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
 """Device nodes that every process with a GPU opens, for any GPU."""
-_NODE = "/dev/nvidia"
 _GPU = re.compile(r"nvidia(\d+)")
 _NAME = re.compile(r"cuda(?::(\d+))?")
 # Folders for the driver's libraries, used by container tools and package managers instead of /usr/lib.

@@ -38,7 +38,7 @@ PROC_SELF = (
 # linux/bpf_common.h and linux/seccomp.h; struct seccomp_data has the call's number at 0 and its arguments from 16 on.
 LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
-NUMBER_AT, FIRST_AT, FIRST_HIGH_AT = 0, 16, 20
+NUMBER_AT, FIRST_AT = 0, 16
 BY_NUMBER = ("kill", "tgkill", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 OWN_GROUP = 0
 

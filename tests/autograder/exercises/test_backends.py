@@ -114,7 +114,7 @@ def test_the_reference_writes_as_few_accesses_as_are_known_and_computes_each_reg
 
         torch.testing.assert_close(list(found), results_of(region, arguments))
         assert accesses(program) <= FULL * fewest_accesses(region)
-        assert spilled_inputs(region, rows) == []
+        assert spilled_inputs(rows) == []
 
 
 def test_an_input_that_was_changed_in_its_register_is_no_spilled_input():
@@ -125,7 +125,7 @@ def test_an_input_that_was_changed_in_its_register_is_no_spilled_input():
         ["load", "r1", "x", [1]],
         ["spill", 1, "r1"],
     ]
-    assert spilled_inputs({}, rows) == ["x"]
+    assert spilled_inputs(rows) == ["x"]
 
 
 @pytest.mark.parametrize("exercise", ["10_minimal_backend", "10_support_predicate", PARTITION])

@@ -12,7 +12,6 @@ from course_lib.graph.roofline import (
     named_devices,
     predict,
     predict_launches,
-    predict_ratio,
 )
 
 TOY = Device("toy", 1e9, {torch.float32: 2e9})  # 1,000 bytes and 2,000 FLOP a microsecond
@@ -29,15 +28,6 @@ def test_a_large_product_is_bound_by_arithmetic() -> None:
     found = predict(cost(torch.mm, (square, square)), TOY, torch.float32)
     assert (found.memory_us, found.arithmetic_us) == pytest.approx((2 * 40, 2_000_000 / 2000))  # one operand, read once
     assert (found.time_us, found.bound) == (found.arithmetic_us, "arithmetic")
-
-
-def test_the_ratio_of_two_programs_bound_by_memory_is_that_of_their_bytes() -> None:
-    assert predict_ratio(Cost(2, 2000, 2000), Cost(1, 1000, 1000), TOY, torch.float32) == pytest.approx(2)
-
-
-def test_a_ratio_with_nothing_is_refused() -> None:
-    with pytest.raises(GraphError, match="no predicted ratio"):
-        predict_ratio(Cost(1, 1, 1), Cost(0, 0, 0), TOY, torch.float32)
 
 
 def test_a_dtype_that_the_device_has_no_speed_for_is_refused_only_if_there_is_arithmetic() -> None:

@@ -134,7 +134,7 @@ def test_what_the_operator_refuses_is_refused_in_forward_mode() -> None:
         torch.func.grad(lambda t: torch.ops.course_lib.residual_layer_norm(t, *tensors[1:], EPS).sum())(x)
 
 
-def test_autograd_alone_still_runs_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_autograd_alone_still_runs_the_operator() -> None:
     def names(result: Tensor) -> str:
         return type(result.grad_fn).__name__
 

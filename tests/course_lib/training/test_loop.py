@@ -137,7 +137,7 @@ def test_training_leaves_random_states_and_gives_equal_losses_for_equal_seeds(co
     assert first.losses_nats != train(dataclasses.replace(config, seed=1), text=text).losses_nats
 
 
-def test_steps_clip_the_gradient_and_follow_the_schedule(config, text, tmp_path):
+def test_steps_clip_the_gradient_and_follow_the_schedule(config, text):
     seen = []
 
     class Listener(loop_module.Recorder):

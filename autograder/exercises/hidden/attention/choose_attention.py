@@ -135,12 +135,12 @@ MISCONCEPTIONS = (
 def known(need: Need) -> Mapping[str, Any]:
     """Return the variant to choose, the choices of known mistakes, and why a variant cannot be chosen."""
     right, found = chosen(need), variants(need)
-    why = {name: _costly(right, found) if variant.able else variant.why for name, variant in found.items()}
+    why = {name: _costly(right) if variant.able else variant.why for name, variant in found.items()}
     why["none"] = f"{right} can do this, and what it takes is at most what is free."
     return {"right": right, "wrong": wrong_values(need, MISCONCEPTIONS), "why": why}
 
 
-def _costly(right: str, found: Mapping[str, Variant]) -> str:
+def _costly(right: str) -> str:
     if right == "none":
         return "Nothing that can do this fits into what is free."
     if right in FUSED:

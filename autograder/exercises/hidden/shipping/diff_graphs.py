@@ -32,11 +32,6 @@ def exchanged_inputs(pair: Pair) -> None:
     pair.begins(("scaled",))
 
 
-def other_attribute(pair: Pair) -> None:
-    """Keep the tensor under another name."""
-    pair.row("table")["args"][2] = "weights"
-
-
 def other_numbers(pair: Pair) -> None:
     """Change one number of the tensor."""
     pair.row("table")["args"][0][1][2] += 1

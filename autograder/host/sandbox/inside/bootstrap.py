@@ -19,6 +19,8 @@ def take_channel(inherited: int) -> None:
     os.closerange(CHANNEL + 1, 1 << 20)
 
 
+# The worker's `self_confinement` has this function too. It cannot be shared: limits hold before anything is imported
+# from `path`, and the worker has no module of the host.
 def lower_limits(rlimits: dict[str, int]) -> None:
     """Set soft and hard limits; a limit that is already lower stays."""
     for name, value in rlimits.items():

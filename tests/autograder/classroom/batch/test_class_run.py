@@ -206,7 +206,7 @@ def test_a_record_that_waits_is_not_lost_when_the_next_hand_in_of_its_slot_is_la
     assert slots._next()[0] is hand_ins[0]
 
 
-def test_a_process_ends_although_a_step_hangs(tmp_path: Path) -> None:
+def test_a_process_ends_although_a_step_hangs() -> None:
     program = (
         "from pathlib import Path\n"
         "from tests.autograder.classroom.batch.test_class_run import FakeSandbox, HangingHandIn, LocalEngine\n"

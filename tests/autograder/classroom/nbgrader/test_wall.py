@@ -96,7 +96,7 @@ def test_what_fails_behind_the_wall_is_one_sentence_and_the_next_step_works(
     assert not Path("/proc", str(pids["bob"])).exists()
 
 
-def test_processor_time_is_counted_for_each_hand_in(tmp_path: Path) -> None:
+def test_processor_time_is_counted_for_each_hand_in() -> None:
     def do(*_: str) -> None:
         until = time.process_time() + 0.4
         while time.process_time() < until:
