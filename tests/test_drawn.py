@@ -87,7 +87,7 @@ def test_each_run_draws_another_seed(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", ["", "x", "-1", "1.5", "9" * 19])
-def test_what_is_no_seed_is_refused_in_one_sentence(tmp_path, monkeypatch, seed):
+def test_what_is_no_seed_is_refused_in_one_sentence(monkeypatch, seed):
     monkeypatch.setenv(drawn.VARIABLE, seed)
     with pytest.raises(pytest.UsageError, match=rf"^{drawn.VARIABLE} is '{seed}'; it is a whole number [^.]*\.$"):
         seeding.pytest_configure()

@@ -162,7 +162,7 @@ def _look(node: fx.Node) -> Effects:
                 describe_attribute(operand)
     if stand_ins is None or not _are_known(node):
         module = module_of(node) if node.op == "call_module" else None
-        return _of_written(node, module) if isinstance(module, CheckedFusion) else supposed_effects(node)
+        return _of_written(module) if isinstance(module, CheckedFusion) else supposed_effects(node)
     called = _overload(node.target)
     if called is not None and "val" in node.meta:
         args: Any = fx.map_arg(node.args, lambda operand: operand.meta["val"])
@@ -174,7 +174,7 @@ def _look(node: fx.Node) -> Effects:
     return effects_on(node, {operand: operand.meta["val"] for operand in node.all_input_nodes})
 
 
-def _of_written(node: fx.Node, module: CheckedFusion) -> Effects:
+def _of_written(module: CheckedFusion) -> Effects:
     """Return the effects of the operators that a fusion was written with."""
     found = [effects_of(inner) for inner in module.written.graph.nodes]
     memory = frozenset((UNKNOWN,))

@@ -31,7 +31,6 @@ from course_lib.kernel_programs.trial import run_logged
 from course_lib.kernels.replayed_draws import draw_seed_of_positions
 
 Launcher = Callable[..., Any]
-Tensors = tuple[torch.Tensor, ...]
 NUMBERS: Mapping[Any, str] = {float: "float", int: "int", bool: "bool"}
 SEED = "seed"
 

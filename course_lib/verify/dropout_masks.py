@@ -54,7 +54,7 @@ class Masks(TorchFunctionMode):
             renamed = {{"train": "training"}.get(name, name): value for name, value in kwargs.items()}
             return self._dropout(func, _bound(_DROPOUT_SIGNATURE, args, renamed))
         if _is_fused(func):
-            return self._fused(func, _bound(_FUSED_SIGNATURE, args, kwargs))
+            return self._fused(_bound(_FUSED_SIGNATURE, args, kwargs))
         return func(*args, **kwargs)
 
     def _dropout(self, func: Callable[..., Any], given: dict[str, Any]) -> Any:
@@ -64,7 +64,7 @@ class Masks(TorchFunctionMode):
         factors = self._factors(given["p"], x)
         return x.mul_(factors) if given["inplace"] or func is torch.dropout_ else x * factors
 
-    def _fused(self, func: Callable[..., Any], given: dict[str, Any]) -> Any:
+    def _fused(self, given: dict[str, Any]) -> Any:
         training = given.pop("training")
         if not training or given["p"] == 0:
             return torch.ops.course_lib.bias_dropout_residual_layer_norm_seeded(**given, seed=None)

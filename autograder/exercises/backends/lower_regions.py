@@ -29,7 +29,6 @@ from course_lib.machine import Machine, Program, Region, assemble
 
 Rows = list[list[Any]]
 Drawn = Callable[[Draw], Question]
-Require = Callable[[ValueAnswer, Region, Draw], None]
 MOST_ROWS, LONGEST_ROW, MOST_CHARACTERS, LARGEST = 400, 6, 40, 2**53
 CLOSE = 1e-9  # relative, in float64: other orders of a sum pass
 FULL, NOTHING = 1.08, 1.5  # accesses over the fewest known: all points up to here, none from here on

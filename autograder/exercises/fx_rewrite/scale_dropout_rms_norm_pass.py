@@ -11,7 +11,6 @@ from autograder.host.checks.dropout_checks import Dropping, drops
 from autograder.host.checks.fusion_checks import costs, rewrites
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.graph import GraphAnswer
 from autograder.host.speed import Speed
 from autograder.host.traced import Program, TensorSpec
 
@@ -153,11 +152,6 @@ def large(rows: int, width: int) -> Program:
 
     row, column = TensorSpec((rows, width)), TensorSpec((width,))
     return of("norm(residual + dropout(x * scale))", wide, inputs=(row, column, row, column))
-
-
-def stays(program: Program) -> Callable[[GraphAnswer, Draw], None]:
-    """Return a check that a pass leaves alone what cannot be fused in a program that students can read."""
-    return rewrites([program], OPERATOR, continued=True, together=True)
 
 
 EXERCISE = Exercise(

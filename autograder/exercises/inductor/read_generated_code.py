@@ -13,9 +13,6 @@ from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted, same, shortened
 from autograder.host.kinds.value import ValueAnswer
 
-Part = tuple[str, list[str], int]
-"""The last operation on an input's rows, the functions applied before it, and the input's index."""
-
 
 class PartKnown(TypedDict):
     """One part of a description, an entry for each block, and what each known mistake gives in place of it."""

@@ -10,7 +10,6 @@ from tests.drawn import some, third
 
 RECORD, LOG, STEP = "17_baseline", "17_work_log", "17_optimise_step"
 ONE_LAYER = "one layer: gate, then counters"
-NUMBERS = "launches, bytes and saved bytes"
 
 # exercise, words of a message, change of the reference
 NAMED = [

@@ -63,7 +63,7 @@ def unpacked(tmp_path: Path, members: dict[str, str | bytes], log: logging.Logge
     return {str(path.relative_to(out)): path.read_text() for path in sorted(out.rglob("*")) if path.is_file()}
 
 
-def test_an_archive_that_zipfile_cannot_read_stops_no_other(tmp_path: Path, log: logging.Logger, caplog) -> None:
+def test_an_archive_that_zipfile_cannot_read_stops_no_other(tmp_path: Path, log: logging.Logger) -> None:
     archive(tmp_path / "in", {"a_1_2_n.ipynb": "A"})
     whole = (tmp_path / "in" / "all.zip").read_bytes()
     at = whole.index(b"PK\x01\x02")  # the entry in the directory: version needed, flags, method

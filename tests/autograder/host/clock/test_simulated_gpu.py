@@ -223,7 +223,7 @@ def test_events_that_lie_change_no_verdict(factor, monkeypatch):
         assert trial.ratio == pytest.approx(2.0, rel=0.15)  # its own measuring costs an answer time
 
 
-def test_the_forms_of_outputs_are_found_without_memory_or_work(monkeypatch):
+def test_the_forms_of_outputs_are_found_without_memory_or_work():
     rows = 1 << 22  # 64 TiB
     huge = Program("huge", lambda: lambda x, bias: F.silu(x + bias), (TensorSpec((rows, rows)), TensorSpec((rows,))), 0)
     of = contest(Speed(huge, ideal_ratio=2.0), Draw(3, "huge"), None, 60.0, device="cuda", gpu=SimulatedGpu())

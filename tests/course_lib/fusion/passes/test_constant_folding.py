@@ -13,7 +13,6 @@ from course_lib.graph import count_operators
 from tests.course_lib.fusion.passes.rewrites import fused, left_alone, normal, same
 
 NAME = "constant_folding"
-Tensor = torch.Tensor
 X = normal(4, 4)
 
 
