@@ -27,6 +27,9 @@ class Backend:
 
     `graphs` are the lowered graphs in the order in which they came, and `names` tells for each whether it is a
     "forward", a "backward" or an "inference" graph. The backend is not registered by name: pass the object itself.
+
+    By `prices`, a part that is too small is left to eager PyTorch; None means `Prices()`. `cache` holds the compiled
+    parts, and several backends can share it; None means a new one. Raises `BackendError` if `target` is no `Target`.
     """
 
     def __init__(

@@ -107,8 +107,10 @@ class Spent:
 class Prices:
     """Prices that decide which parts to keep. The defaults are round numbers, not those of any device.
 
-    >>> Prices(launch_us=5, bandwidth_gb_s=1000).time_us(launches=2, bytes_moved=1_000_000)
-    11.0
+        >>> Prices(launch_us=5, bandwidth_gb_s=1000).time_us(launches=2, bytes_moved=1_000_000)
+        11.0
+
+    Raises `BackendError` for a price that is negative or no finite number, and for a bandwidth of 0.
     """
 
     launch_us: float = 5.0

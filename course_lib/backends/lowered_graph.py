@@ -80,10 +80,11 @@ def lower(
 
     Example inputs determine shapes, strides, types and device; a part that is later called with others is compiled
     again. `refusals` and the objections of `parts` list the operators that eager PyTorch runs, with reasons. By
-    `prices`, a part that is too small is left to eager PyTorch. If the lowered graph is slower, the original graph runs
-    instead, because decomposed operators may cost eager PyTorch more. Several calls can share one `cache`.
+    `prices`, a part that is too small is left to eager PyTorch; None means `Prices()`. If the lowered graph is slower,
+    the original graph runs instead, because decomposed operators may cost eager PyTorch more. Several calls can share
+    one `cache`; None means a new one.
 
-    Raises `BackendError` if `gm` is no graph module, or cannot run on the example inputs.
+    Raises `BackendError` if `gm` is no graph module or cannot run on the example inputs, or if `target` is no `Target`.
     """
     _check(gm, target)
     prices = Prices() if prices is None else prices

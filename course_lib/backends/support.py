@@ -133,7 +133,11 @@ def argument_is(name: str, *allowed: object) -> Condition:
 
 
 def argument(node: fx.Node, name: str) -> object:
-    """Return an argument of a node by its name in the operator's schema: given by name, by position, or left out."""
+    """Return an argument of a node by its name in the operator's schema: given by name, by position, or its default.
+
+    The result is None if the schema has no such argument. The node must call an `OpOverload`: for any other call, an
+    assertion fails.
+    """
     target = node.target
     assert isinstance(target, torch._ops.OpOverload), "only operators of the dispatcher have a schema"
     for position, declared in enumerate(target._schema.arguments):

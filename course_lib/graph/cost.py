@@ -100,6 +100,8 @@ def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
     once. `longest_side` is the largest number of rows or columns of a matrix that has a part in a product.
     `peak_bytes` is the peak of the memory that the program allocated. Memory that existed before and memory
     that kernels use internally do not count; tensors that autograd saves count.
+
+    Raises `GraphError` if `inputs` is one tensor and not a sequence.
     """
     require_several("cost", inputs)
     counter = _Counter()
@@ -273,7 +275,8 @@ def saved_for_backward(fn: Callable[..., object], inputs: Sequence[object]) -> S
     Memory that existed before the program ran (inputs, parameters, constants) does not count. Each other storage counts
     once, in full, even if several views of it were saved. Inputs are real or fake tensors; nothing is saved unless some
     tensor requires gradients. Functions that use `torch.func.grad` are not supported: PyTorch raises RuntimeError.
-    Tensors saved inside `torch.utils.checkpoint` are not seen.
+    Tensors saved inside `torch.utils.checkpoint` are not seen. Raises `GraphError` if `inputs` is one tensor and not a
+    sequence.
     """
     require_several("saved_for_backward", inputs)
     watcher = _Watcher()

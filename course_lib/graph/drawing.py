@@ -63,7 +63,7 @@ def draw(gm: torch.fx.GraphModule) -> Drawing:
     """Draw a graph from its inputs at the top to its output at the bottom, without network access.
 
     Each node shows its name, its kind, what it calls, and its shape if shapes were propagated. Raises `GraphError`
-    if Graphviz is not installed.
+    if `gm` holds no graph, or if Graphviz is not installed.
     """
     require_graph("draw", gm)
     nodes = list(gm.graph.nodes)

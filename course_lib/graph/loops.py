@@ -86,6 +86,10 @@ def scheduled(
 
     A loop of a later graph reads a result of an earlier graph by its name in the earlier graph. The backward
     pass is not scheduled.
+
+    `config` holds options of `torch._inductor.config` by their names, such as `{"max_fusion_size": 1}`. `fn` runs once
+    on PyTorch's own kernels, so its writes to its inputs take effect. Dynamo is reset. Raises `GraphError` if Inductor
+    cannot lower the program, or does not have such an option.
     """
     program = _Program()
 

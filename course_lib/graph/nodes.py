@@ -45,7 +45,8 @@ def count_operators(gm: torch.fx.GraphModule) -> dict[str, int]:
         >>> count_operators(torch.fx.symbolic_trace(lambda x: torch.relu(x) + x))
         {'operator.add': 1, 'torch.relu': 1}
 
-    Inputs, parameters and the output are not counted. Names are those of `operator_name`.
+    Inputs, parameters and the output are not counted. Names are those of `operator_name`. Raises `GraphError` if `gm`
+    holds no graph.
     """
     require_graph("count_operators", gm)
     calls = (node for node in gm.graph.nodes if node.op.startswith("call_"))
@@ -59,7 +60,7 @@ def table(gm: torch.fx.GraphModule) -> Table:
     """Return a table of the nodes of a graph in order: name, op, called function, arguments, and number of users.
 
     Two columns appear only if they have values: "result" after `propagate_shapes`, and "source" for graphs
-    that were captured with source lines.
+    that were captured with source lines. Raises `GraphError` if `gm` holds no graph.
     """
     require_graph("table", gm)
     nodes = list(gm.graph.nodes)

@@ -32,7 +32,8 @@ class AccessLog:
     (10, [])
 
     A tensor that is made inside of the block gets its name by `add`. Of two tensors that share memory, an access
-    counts for the one that was named first.
+    counts for the one that was named first. Raises `KernelError` for a tensor that is not on the CPU, for a log inside
+    of another one, and for a name that no tensor has.
     """
 
     def __init__(self, **tensors: torch.Tensor) -> None:
@@ -140,7 +141,7 @@ class AccessLog:
         """Record one access of all lanes under a mask; return which of them are elements of named tensors.
 
         Also return with which program each lane races, -1 for none; where races are not spoilt, none does. A lane of
-        `size` bytes is one element, so a pointer that was cast to wider numbers is refused.
+        `size` bytes is one element; raises `KernelError` for a pointer that was cast to numbers of another size.
         """
         addresses = pointers.astype(np.int64).ravel()
         active = np.broadcast_to(mask, pointers.shape).ravel().astype(bool)  # Triton keeps some masks as integers

@@ -19,7 +19,8 @@ class Machine:
 
     Rows do not depend on each other, so the interpreter executes an instruction for all rows at once, as one PyTorch
     operation. It counts the operations of a machine that works row by row. `counts` is the sum over all runs since the
-    machine was made, or since `reset`. Tensors may lie on any device; not yet run on CUDA.
+    machine was made, or since `reset`. Tensors may lie on any device; not yet run on CUDA. Raises `BackendError` for
+    fewer than 4 registers.
     """
 
     def __init__(self, registers: int = 8) -> None:

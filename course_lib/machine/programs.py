@@ -36,7 +36,8 @@ class Access:
         'x[4×3 by 1,4]'
 
     So a buffer can be read as it is, transposed, in part, or repeatedly (with a stride of 0), and views of a tensor
-    need no instructions. Offset and strides count elements.
+    need no instructions. Offset and strides count elements. Raises `BackendError` unless there is one stride for each
+    size.
     """
 
     buffer: str
@@ -128,7 +129,8 @@ class Instruction:
         r2 = mul r0, 0.5
 
     `dtype` is the type of the result. "spill" and "reload" name a slot of scratch memory. Before registers are
-    allocated, each result has a register number of its own.
+    allocated, each result has a register number of its own. Raises `BackendError` for an unknown name, and for
+    operands, accesses or a result that the instruction does not have.
     """
 
     name: str
@@ -227,7 +229,8 @@ class Kernel:
 class Program:
     """Hold kernels and their buffers, with those that are inputs and outputs.
 
-    Printing one shows its disassembly.
+    Printing one shows its disassembly. Raises `BackendError` if two buffers have one name, and for an access, input or
+    output that names no buffer.
     """
 
     buffers: tuple[Buffer, ...]

@@ -62,7 +62,10 @@ class Bert(nn.Module):
     def forward(
         self, tokens: torch.Tensor, mask: torch.Tensor | None = None, segments: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Return hidden states (batch, sequence, hidden); for `mask` see `padding_mask`."""
+        """Return hidden states (batch, sequence, hidden).
+
+        For `mask` see `padding_mask`, and for `segments` see `BertEmbeddings.forward`.
+        """
         hidden = self.embeddings(tokens, segments)
         for layer in self.layers:
             hidden = layer(hidden, mask)
@@ -96,7 +99,13 @@ class MaskedLanguageModel(nn.Module):
     def forward(
         self, tokens: torch.Tensor, mask: torch.Tensor | None = None, segments: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Return logits (batch, sequence, vocabulary) for token numbers (batch, sequence)."""
+        """Return logits (batch, sequence, vocabulary) for token numbers (batch, sequence).
+
+        `mask` is added to the attention scores: 0 for keys that a query may attend to, -inf or a very low number for
+        others. It broadcasts to (batch, heads, sequence, sequence). Hugging Face's mask of 1 and 0 does not fit here;
+        `padding_mask` makes this mask from it. `segments` has the shape of `tokens` and gives each token the number of
+        its sentence, by default 0.
+        """
         return self.head(self.bert(tokens, mask, segments))
 
 

@@ -172,7 +172,12 @@ class TransformerEncoder(nn.Module):
         self.norm_first = config.norm_first
 
     def forward(self, tokens: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        """Return hidden states (batch, sequence, hidden) for token numbers (batch, sequence)."""
+        """Return hidden states (batch, sequence, hidden) for token numbers (batch, sequence).
+
+        `mask` is added to the attention scores of each layer: 0 for keys that a query may attend to, -inf for others.
+        It broadcasts to (batch, heads, sequence, sequence). Hugging Face's mask of 1 and 0 does not fit here;
+        `padding_mask` of `course_lib.models.bert` makes this mask from it.
+        """
         # Counting ones gives 0, 1, 2, … for any length; torch.arange would need the length as a number while tracing.
         order = torch.cumsum(torch.ones_like(tokens), dim=1) - 1
         hidden = self.tokens(tokens) + self.positions(order)

@@ -35,8 +35,10 @@ Configuration = tuple[str, ...]  # the option of each choice, or LEFT
 class Choice:
     """One decision of a schedule, such as what to do with a layer.
 
-    >>> Choice("layer 0", {"checkpoint": lambda schedule: schedule["0"].checkpoint()}).names
-    ('-', 'checkpoint')
+        >>> Choice("layer 0", {"checkpoint": lambda schedule: schedule["0"].checkpoint()}).names
+        ('-', 'checkpoint')
+
+    Raises `ScheduleError` unless the options are one or more functions, none of them named "-".
     """
 
     name: str

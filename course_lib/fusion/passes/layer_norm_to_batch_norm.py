@@ -35,7 +35,8 @@ class LayerNormToBatchNorm(FusionPass):
     """Replace each LayerNorm module that normalises the last dimension by a BatchNorm.
 
     `calibration` are inputs of the program, one sequence a batch, from which each BatchNorm gets its statistics. A
-    model in evaluation mode needs them; one in training mode may do without, and finds them while it trains.
+    model in evaluation mode needs them; one in training mode may do without, and finds them while it trains. The pass
+    runs only if requested by name. Raises `FusionError` for a tensor in `calibration` instead of a tuple of inputs.
 
         >>> from course_lib.fusion import fuse
         >>> x = torch.tensor([[0.0, 2.0], [4.0, 8.0]])

@@ -78,7 +78,7 @@ class ScaledProduct(nn.Module):
 
 
 class MatmulScale(FusionPass):
-    """Move a scale from a matrix product to its smaller factor."""
+    """Move a scale from a matrix product to its smaller factor; runs only if requested by name."""
 
     name = "matmul_scale"
     by_default = False

@@ -44,7 +44,10 @@ Order = Sequence[int]  # the numbers of calls, which count them in the order of 
 
 
 class MemoryOrder(GraphPass):
-    """Run nodes in an order in which fewer bytes are alive at once; count 1 if the order has changed."""
+    """Run nodes in an order in which fewer bytes are alive at once; count 1 if the order has changed.
+
+    It runs only if requested by name.
+    """
 
     name = "memory_order"
     by_default = False

@@ -76,6 +76,8 @@ class _ReadersOfMemory(TorchDispatchMode):
 class QkvMerge(GraphPass):
     """Merge two or more projections of the same kind and the same input into one matrix product.
 
+    It runs only if requested by name.
+
     >>> from course_lib.fusion import fuse
     >>> def program(x, query, key):
     ...     return F.linear(x, query) * F.linear(x, key)
