@@ -14,6 +14,7 @@ from autograder.exercises.attention.tiled_attention import (
     require_forward,
     require_products,
     run_graph,
+    summands,
 )
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.attention_formulas import TILE, attention, gradients
@@ -52,9 +53,10 @@ def _by_parts(answer: CapturedAnswer, draw: Draw) -> None:
     )
     eager = gradients(grad, *inputs, causal=False)
     exact = gradients(grad.double(), *(i.double() for i in inputs), causal=False)
-    for mine, right, usual, name in zip(joined, exact, eager, ("query", "key", "value"), strict=True):
+    summed = summands(grad, *inputs, causal=False)
+    for mine, right, usual, name, size in zip(joined, exact, eager, ("query", "key", "value"), summed, strict=True):
         try:
-            comparison.require_close(mine, right, usual, f"the gradient by {name}")
+            comparison.require_close(mine, right, usual, f"the gradient by {name}", magnitude=size)
         except CheckFailedError as error:
             raise CheckFailedError(
                 f"`backward`: {KEPT}{error} Use the logarithm and the output that are given."

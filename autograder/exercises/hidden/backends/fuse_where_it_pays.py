@@ -1,7 +1,7 @@
 """Hidden checks and controls of exercise 10.5."""
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from autograder.exercises.backends.fuse_where_it_pays import (
@@ -117,14 +117,36 @@ def by_name(program: Program, works: Work) -> Work:
 
 
 def is_settled(program: Program) -> bool:
-    """Return whether it changes nothing, in any run of rows, which of two values with the same next use leaves."""
-    ties: tuple[Loses, ...] = (
-        lambda _, uses, kept: (uses[0], kept),
-        lambda _, uses, kept: (uses[0], not kept),
-        lambda _, uses, kept: (uses[0], len(uses), uses),
-        lambda _, uses, kept: (uses[0], -len(uses), uses),
-    )
-    return all(len({_scratch(program, *run, loses) for loses in ties}) == 1 for run in works_of(program))
+    """Return whether it changes nothing, in any run of rows, which of several values with the same next use leaves."""
+    return all(len(_counts(program, *run)) == 1 for run in works_of(program))
+
+
+def _counts(program: Program, first: int, last: int) -> set[int]:
+    """Return the possible numbers of spills and reloads in a run of rows, over all choices among equal next uses."""
+    rows = program["rows"][first:last]
+    states = {(frozenset[str](), frozenset[str](), 0)}  # in registers, in scratch memory, spills and reloads
+    for place, row in enumerate(rows):
+        for name in [*row["reads"], row["name"]]:
+            rest = rows[place + (name == row["name"]) :]
+            states = {each for state in states for each in _after(state, name, row, rest, program["registers"])}
+    return {count for *_, count in states}
+
+
+def _after(
+    state: tuple[frozenset[str], frozenset[str], int], name: str, row: Mapping[str, Any], rest: Any, registers: int
+) -> Iterator[tuple[frozenset[str], frozenset[str], int]]:
+    """Yield the states after a value has got a register, one for each value that may leave for it."""
+    held, spilled, count = state
+    uses = {each: next((n for n, reader in enumerate(rest) if each in reader["reads"]), None) for each in held}
+    later = {each: use for each, use in uses.items() if use is not None}
+    losers: list[set[str]] = [set()]
+    if name not in later and len(later) == registers:
+        able = {each: use for each, use in later.items() if each not in row["reads"]}
+        losers = [{each} for each, use in able.items() if use == max(able.values())]
+    for loser in losers:
+        scratch, kept = spilled | loser, frozenset(later) - loser
+        more = len(loser - spilled) + (name in scratch and name not in kept)
+        yield kept | {name}, scratch, count + more
 
 
 def _scratch(program: Program, first: int, last: int, loses: Loses) -> float:
