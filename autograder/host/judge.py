@@ -29,7 +29,7 @@ from autograder.protocol.requests.loads import LoadAnswer, Part
 
 MESSAGE_CHARACTERS = 2_000
 NOT_RUN = "Not run, for the same reason."  # which stands above, once
-# replaces the real message: an answer could use its exit status, for example, to reveal the case
+# replace the real message: an answer could use its exit status, for example, to reveal the case
 STOPPED_IN = {
     ExerciseStatus.TIMED_OUT: "A program of the answer took longer than the {:g} s allowed for this exercise.",
     ExerciseStatus.OUT_OF_MEMORY: "A program of the answer used more memory than allowed.",
@@ -88,7 +88,7 @@ class _Grading:
     checks: list[CheckRecord] = field(default_factory=list)  # in the order of the exercise's checks
     ended: AnswerFailedError | None = None
     ended_unseen: bool = False  # whether `ended` is from a hidden check
-    stopped: ExerciseStatus | None = None  # how a worker was ended, also where a check calls the answer wrong
+    stopped: ExerciseStatus | None = None  # how a worker was stopped, also where a check calls the answer wrong
     refused: bool = False  # whether the text of the answer is refused
     badge: KernelRecord | None = None
     seen: AnswerFailedError | None = None  # the first failure in a visible check

@@ -40,7 +40,7 @@ class ExerciseStatus(StrEnum):
 
 
 STOPPED = frozenset({ExerciseStatus.TIMED_OUT, ExerciseStatus.OUT_OF_MEMORY, ExerciseStatus.KILLED})
-"""How answers end that are stopped, which others beside them may have caused: a batch grades them again alone."""
+"""How an answer ends that is stopped. Others beside it may be the cause, so a batch grades it again alone."""
 
 
 class EarnedBy(StrEnum):

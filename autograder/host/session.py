@@ -64,7 +64,7 @@ class Session:
     masked: Sequence[str] = ()
     absent: Mapping[str, str] = field(default_factory=dict)  # names of the set-up cell that are masked here
     wall_s: float = 60.0
-    stopped: ExerciseStatus | None = field(default=None, init=False)  # how a worker was ended, if not by its answer
+    stopped: ExerciseStatus | None = field(default=None, init=False)  # how a worker was stopped, if one was
     _process: WorkerProcess | None = field(default=None, repr=False)
     _channel: Channel | None = field(default=None, repr=False)
     _left_s: float = field(default=-1.0, repr=False)
@@ -210,7 +210,7 @@ class Session:
         except WorkerGoneError:
             ending = self._drop()
             gone = _gone(ending)
-            if ending.exit_code in (None, -signal.SIGKILL):
+            if ending.exit_code in (None, -signal.SIGKILL):  # by the host or the kernel, as a rule
                 self.stopped = gone.status
             raise gone from None
         finally:

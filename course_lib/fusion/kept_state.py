@@ -45,7 +45,7 @@ def _tensors_alone(gm: fx.GraphModule) -> nn.Module:
     """Return modules without code that hold the parameters and buffers of a graph under their paths."""
     root = nn.Module()
     for path, module in gm.named_modules(remove_duplicate=False):
-        holder = _made(root, path)
+        holder = _submodule_of(root, path)
         holder._parameters, holder._buffers = dict(module._parameters), dict(module._buffers)
         holder._non_persistent_buffers_set = set(module._non_persistent_buffers_set)
     return root
@@ -61,7 +61,7 @@ def keep_state(gm: fx.GraphModule, program: nn.Module) -> None:
     for path, tensor in program.state_dict(keep_vars=True).items():
         if path not in have and isinstance(tensor, Tensor):
             parent, _, name = path.rpartition(".")
-            hold(_made(gm, parent), name, tensor)
+            hold(_submodule_of(gm, parent), name, tensor)
     _keep_out_what_is_not_saved(gm, program)
     _keep_extra_state(gm, program)
 
@@ -73,10 +73,10 @@ def _keep_second_names(gm: fx.GraphModule, program: nn.Module) -> None:
     for path, module in program.named_modules(remove_duplicate=False):
         if path not in ours and id(module) in held:
             parent, _, name = path.rpartition(".")
-            _made(gm, parent).add_module(name, module)
+            _submodule_of(gm, parent).add_module(name, module)
 
 
-def _made(module: nn.Module, path: str) -> nn.Module:
+def _submodule_of(module: nn.Module, path: str) -> nn.Module:
     """Return the submodule at a path; what is not there is added as modules without code."""
     for name in path.split(".") if path else ():
         if not hasattr(module, name):

@@ -20,6 +20,7 @@ from autograder.exercises.programs.attention_formulas import (
     Known,
     attention,
     gradients,
+    summed_magnitudes,
 )
 from autograder.host import comparison
 from autograder.host.artifacts import Artifact
@@ -32,6 +33,7 @@ from autograder.host.session import AnswerFailedError
 HEADS, WIDTH = 2, 8
 NEAR: Mapping[str, float] = {"rtol": 1e-3, "atol": 1e-4}  # by which a known mistake is told
 FAR = 800.0  # from zero; from 745 on an exponential overflows, or is zero, in double precision, too
+FORWARD_OF_SCORE = OF_SCORE / 1.1  # as `OF_SCORE`, and small enough for a control in half precision to stay beyond it
 OUTPUTS_ALIVE = 3  # tensors of the size of all results that a tight program may hold at once
 TILES_ALIVE = 6  # tensors of the size of a tile of scores that a tight program may hold at once
 WHOLE_SHARE = 0.5  # of a matrix of all scores; a program that allocates more is not tiled
@@ -148,7 +150,7 @@ def require_forward(answer: CapturedAnswer, sizes: Sizes, inputs: Sequence[Tenso
     reply = run_graph(answer, "forward", sizes, inputs)
     eager = attention(*inputs, causal=sizes.causal)
     exact = attention(*(i.double() for i in inputs), causal=sizes.causal)
-    size = float(exact[1].abs().max()) * OF_SCORE / 1.1  # a control in half precision stays beyond it
+    size = float(exact[1].abs().max()) * FORWARD_OF_SCORE
     for number in numbers:
         name = f"{sizes.member('forward')}: {NAMES['forward'][number]}"
         found, right, usual = reply.outputs[number], exact[number], eager[number]
@@ -169,7 +171,7 @@ def require_backward(
     reply = run_graph(answer, "backward", sizes, [grad, *inputs, output, lse])
     eager = gradients(grad, *inputs, causal=sizes.causal)
     exact = gradients(grad.double(), *(i.double() for i in inputs), causal=sizes.causal)
-    summed = summands(grad, *inputs, causal=sizes.causal)
+    summed = summed_magnitudes(grad, *inputs, causal=sizes.causal)
     for number in numbers:
         name = f"{sizes.member('backward')}: {NAMES['backward'][number]}"
         found, right, usual = reply.outputs[number], exact[number], eager[number]
@@ -181,20 +183,6 @@ def require_backward(
             ]
             raise CheckFailedError(_explained(found, usual, known, inputs, sizes, name) or str(error)) from None
     return reply
-
-
-def summands(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, *, causal: bool) -> tuple[float, ...]:
-    """Return the largest sum of magnitudes in each gradient, by query, key and value: in the sums, much cancels."""
-    output, lse = attention(query.double(), key.double(), value.double(), causal=causal)
-    grad, scale = grad.double().abs(), query.shape[-1] ** -0.5
-    scores = query.double() @ key.double().mT * scale
-    if causal:
-        scores = scores.masked_fill(~torch.ones_like(scores, dtype=torch.bool).tril(), -torch.inf)
-    probabilities = (scores - lse[..., None]).exp()
-    delta = (grad * output.abs()).sum(-1, keepdim=True)
-    by_scores = probabilities * (grad @ value.double().abs().mT + delta) * scale
-    sums = by_scores @ key.double().abs(), by_scores.mT @ query.double().abs(), probabilities.mT @ grad
-    return tuple(float(each.max()) for each in sums)
 
 
 def _explained(found: Tensor, right: Tensor, known: Known, inputs: Sequence[Tensor], sizes: Sizes, name: str) -> str:

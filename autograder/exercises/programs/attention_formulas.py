@@ -11,11 +11,15 @@ TILE = 32  # queries and keys of a tile
 
 def attention(query: Tensor, key: Tensor, value: Tensor, *, causal: bool, scale: float = 1.0) -> tuple[Tensor, Tensor]:
     """Return the result of attention, and the logarithm of each row's denominator; `scale` is for known mistakes."""
-    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1]) * scale
-    if causal:
-        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
-        scores = scores.masked_fill(hidden, -torch.inf)
+    scores = _scores(query, key, causal=causal) * scale
     return torch.softmax(scores, -1) @ value, torch.logsumexp(scores, -1)
+
+
+def _scores(query: Tensor, key: Tensor, *, causal: bool, later: int = 0) -> Tensor:
+    """Return the scaled scores; with `causal`, -inf where a key is more than `later` places behind its query."""
+    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
+    hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1 + later)
+    return scores.masked_fill(hidden, -torch.inf) if causal else scores
 
 
 def gradients(grad: Tensor, *inputs: Tensor, causal: bool) -> Sequence[Tensor]:
@@ -33,9 +37,7 @@ def _first_keys(query: Tensor, key: Tensor, value: Tensor, *, causal: bool) -> t
 
 
 def _one_later(query: Tensor, key: Tensor, value: Tensor, *, causal: bool) -> tuple[Tensor, Tensor]:
-    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
-    hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(2)
-    scores = scores.masked_fill(hidden, -torch.inf) if causal else scores
+    scores = _scores(query, key, causal=causal, later=1)
     return torch.softmax(scores, -1) @ value, torch.logsumexp(scores, -1)
 
 
@@ -49,9 +51,7 @@ def _one_later_in_the_tile(query: Tensor, key: Tensor, value: Tensor, *, causal:
 
 def _never_rescaled(query: Tensor, key: Tensor, value: Tensor, *, causal: bool) -> Tensor:
     """Return the sum over tiles of keys, each divided by the denominators that were known at its time."""
-    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
-    if causal:
-        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+    scores = _scores(query, key, causal=causal)
     found = torch.zeros_like(query)
     for end in range(TILE, key.shape[-2] + TILE, TILE):
         so_far = torch.logsumexp(scores[..., :end], -1, keepdim=True)
@@ -60,9 +60,7 @@ def _never_rescaled(query: Tensor, key: Tensor, value: Tensor, *, causal: bool) 
 
 
 def _largest(query: Tensor, key: Tensor, *, causal: bool) -> Tensor:
-    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
-    hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
-    return (scores.masked_fill(hidden, -torch.inf) if causal else scores).amax(-1)
+    return _scores(query, key, causal=causal).amax(-1)
 
 
 def _both(number: int) -> list[tuple[Callable[..., Tensor], str]]:
@@ -119,9 +117,7 @@ def _constant_denominators(grad: Tensor, *inputs: Tensor, causal: bool) -> Seque
     """Return the gradients that leave out how the denominators change."""
     query, key, value = leaves = [each.detach().clone().requires_grad_() for each in inputs]
     lse = attention(*inputs, causal=causal)[1]
-    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
-    if causal:
-        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+    scores = _scores(query, key, causal=causal)
     return torch.autograd.grad(torch.exp(scores - lse[..., None]) @ value, leaves, grad)
 
 
@@ -150,12 +146,20 @@ def _by_scores(grad: Tensor, *inputs: Tensor, causal: bool) -> Tensor:
     """Return the gradients by the scores, times the scale."""
     query, key, value = inputs
     output, lse = attention(*inputs, causal=causal)
-    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
-    if causal:
-        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+    scores = _scores(query, key, causal=causal)
     shares = torch.exp(scores - lse[..., None])
     delta = (grad * output).sum(-1, keepdim=True)
     return shares * (grad @ value.transpose(-1, -2) - delta) / math.sqrt(query.shape[-1])
+
+
+def summed_magnitudes(grad: Tensor, *inputs: Tensor, causal: bool) -> tuple[float, ...]:
+    """Return the largest sum of magnitudes in each gradient, by query, key and value; much of each sum cancels."""
+    query, key, value = (each.double() for each in inputs)
+    shares, grad = _scores(query, key, causal=causal).softmax(-1), grad.double().abs()
+    delta = (grad * (shares @ value).abs()).sum(-1, keepdim=True)
+    by_scores = shares * (grad @ value.abs().mT + delta) / math.sqrt(query.shape[-1])
+    sums = by_scores @ key.abs(), by_scores.mT @ query.abs(), shares.mT @ grad
+    return tuple(float(each.max()) for each in sums)
 
 
 KNOWN_BACKWARD: Sequence[tuple[Callable[..., Sequence[Tensor]], str]] = (

@@ -1,4 +1,4 @@
-"""Linear layers that read one tensor, such as query, key and value, as candidates to be merged into one product.
+"""Linear layers that read one tensor, such as query, key and value: what the pass `qkv_merge` may merge.
 
 `siblings` finds them, and `projection_of` tells what two of them must share, or why one cannot be merged with any.
 """
@@ -40,7 +40,7 @@ class Projection:
     call: Call
     kind: Kind
     rows: int  # of its weight: how many columns of the product are its result
-    merged: bool = False  # whether this pass made it
+    merged: bool = False  # whether it is a merged product
 
 
 def siblings(gm: fx.GraphModule) -> list[list[fx.Node]]:

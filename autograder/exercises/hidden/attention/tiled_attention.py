@@ -14,10 +14,9 @@ from autograder.exercises.attention.tiled_attention import (
     require_forward,
     require_products,
     run_graph,
-    summands,
 )
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.programs.attention_formulas import TILE, attention, gradients
+from autograder.exercises.programs.attention_formulas import TILE, attention, gradients, summed_magnitudes
 from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
@@ -53,7 +52,7 @@ def _by_parts(answer: CapturedAnswer, draw: Draw) -> None:
     )
     eager = gradients(grad, *inputs, causal=False)
     exact = gradients(grad.double(), *(i.double() for i in inputs), causal=False)
-    summed = summands(grad, *inputs, causal=False)
+    summed = summed_magnitudes(grad, *inputs, causal=False)
     for mine, right, usual, name, size in zip(joined, exact, eager, ("query", "key", "value"), summed, strict=True):
         try:
             comparison.require_close(mine, right, usual, f"the gradient by {name}", magnitude=size)

@@ -1,7 +1,8 @@
 """Hidden checks and controls of exercise 10.5."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
 from typing import Any
 
 from autograder.exercises.backends.fuse_where_it_pays import (
@@ -29,15 +30,17 @@ Work = Mapping[tuple[int, int], Mapping[str, float]]
 
 def works_of(program: Program) -> Work:
     """Return the work of every run of rows."""
-    count = len(program["rows"])
-    return {(first, last): kernel_work(program, first, last) for last in range(1, count + 1) for first in range(last)}
+    return {run: kernel_work(program, *run) for run in _runs(program)}
+
+
+def _runs(program: Program) -> list[tuple[int, int]]:
+    return [(first, last) for last in range(1, len(program["rows"]) + 1) for first in range(last)]
 
 
 def loads_first(program: Program) -> str:
     """Return the digest of the kernels that were best if each kernel loaded all its values at its begin."""
-    count = len(program["rows"])
-    runs = [(first, last) for last in range(1, count + 1) for first in range(last)]
-    return digest(best_kernels(program, {run: kernel_work(program, *run, loads_first=True) for run in runs}))
+    works = {run: kernel_work(program, *run, loads_first=True) for run in _runs(program)}
+    return digest(best_kernels(program, works))
 
 
 def best_kernels(program: Program, works: Work, *, longest: int | None = None) -> Kernels:
@@ -107,63 +110,65 @@ def facts_of(program: Program) -> Mapping[str, Any]:
     }
 
 
-Loses = Callable[[str, list[int], bool], Any]
-"""From a value's name, its uses from now on and whether scratch memory holds it to a key; the largest one leaves."""
+Leaving = Callable[[Mapping[str, int]], Iterable[str]]
+"""From the next use of each value that may leave its register to the values of which one leaves."""
 
 
 def by_name(program: Program, works: Work) -> Work:
     """Return the work of every run of rows if the value with the last name left its register, a known mistake."""
-    return {run: {**work, "scratch": _scratch(program, *run, lambda name, *_: name)} for run, work in works.items()}
+
+    def scratch(first: int, last: int) -> float:
+        (count,) = _counts(program, first, last, lambda next_use: [max(next_use)])
+        return count * float(max(program["sizes"][row["name"]] for row in program["rows"][first:last]))
+
+    return {run: {**work, "scratch": scratch(*run)} for run, work in works.items()}
 
 
 def is_settled(program: Program) -> bool:
     """Return whether it changes nothing, in any run of rows, which of several values with the same next use leaves."""
-    return all(len(_counts(program, *run)) == 1 for run in works_of(program))
+    return all(len(_counts(program, *run, _farthest)) == 1 for run in _runs(program))
 
 
-def _counts(program: Program, first: int, last: int) -> set[int]:
-    """Return the possible numbers of spills and reloads in a run of rows, over all choices among equal next uses."""
-    rows = program["rows"][first:last]
-    states = {(frozenset[str](), frozenset[str](), 0)}  # in registers, in scratch memory, spills and reloads
+def _farthest(next_use: Mapping[str, int]) -> Iterable[str]:
+    return (name for name, use in next_use.items() if use == max(next_use.values()))
+
+
+@dataclass(frozen=True)
+class _State:
+    """Where the values of a run are before one of its rows."""
+
+    registers: frozenset[str] = frozenset()
+    scratch: frozenset[str] = frozenset()
+    count: int = 0  # of spills and reloads
+
+
+def _counts(program: Program, first: int, last: int, leaving: Leaving) -> set[int]:
+    """Return the numbers of spills and reloads that a run of rows can have, over all values that may leave."""
+    rows, states = program["rows"][first:last], {_State()}
     for place, row in enumerate(rows):
         for name in [*row["reads"], row["name"]]:
             rest = rows[place + (name == row["name"]) :]
-            states = {each for state in states for each in _after(state, name, row, rest, program["registers"])}
-    return {count for *_, count in states}
+            next_use = {each: n for n, reader in reversed([*enumerate(rest)]) for each in reader["reads"]}
+            bound = frozenset(row["reads"])  # which stay for this row
+            states = {
+                each for state in states for each in _after(state, name, next_use, bound, program["registers"], leaving)
+            }
+    return {state.count for state in states}
 
 
 def _after(
-    state: tuple[frozenset[str], frozenset[str], int], name: str, row: Mapping[str, Any], rest: Any, registers: int
-) -> Iterator[tuple[frozenset[str], frozenset[str], int]]:
-    """Yield the states after a value has got a register, one for each value that may leave for it."""
-    held, spilled, count = state
-    uses = {each: next((n for n, reader in enumerate(rest) if each in reader["reads"]), None) for each in held}
-    later = {each: use for each, use in uses.items() if use is not None}
-    losers: list[set[str]] = [set()]
-    if name not in later and len(later) == registers:
-        able = {each: use for each, use in later.items() if each not in row["reads"]}
-        losers = [{each} for each, use in able.items() if use == max(able.values())]
-    for loser in losers:
-        scratch, kept = spilled | loser, frozenset(later) - loser
-        more = len(loser - spilled) + (name in scratch and name not in kept)
-        yield kept | {name}, scratch, count + more
-
-
-def _scratch(program: Program, first: int, last: int, loses: Loses) -> float:
-    rows, held, spilled, count = program["rows"][first:last], set[str](), set[str](), 0
-    for place, row in enumerate(rows):
-        for name in [*row["reads"], row["name"]]:
-            rest = rows[place + (name == row["name"]) :]
-            uses = {each: [n for n, reader in enumerate(rest) if each in reader["reads"]] for each in held}
-            held = {each for each in held if uses[each]}
-            if name not in held and len(held) == program["registers"]:
-                loser = max(sorted(held - set(row["reads"])), key=lambda one: loses(one, uses[one], one in spilled))
-                count += loser not in spilled
-                held.remove(loser)
-                spilled.add(loser)
-            count += name in spilled and name not in held
-            held.add(name)
-    return count * float(max(program["sizes"][row["name"]] for row in rows))
+    state: _State, name: str, next_use: Mapping[str, int], bound: Set[str], registers: int, leaving: Leaving
+) -> Iterator[_State]:
+    """Yield the states after `name` has got a register, one for each value that may leave for it."""
+    held = state.registers.intersection(next_use)
+    if name in held or len(held) < registers:
+        choices = [frozenset[str]()]
+    else:
+        choices = [frozenset({each}) for each in leaving({each: next_use[each] for each in held - bound})]
+    for gone in choices:
+        scratch = state.scratch | gone
+        more = len(gone - state.scratch) + (name in scratch and name not in held)
+        yield _State(held - gone | {name}, scratch, state.count + more)
 
 
 def crowded(draw: Draw) -> Program:
