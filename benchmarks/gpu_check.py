@@ -12,7 +12,6 @@ target of speed is shown in the table, and does not change the exit status.
 `--dry-run` runs everything on the CPU with tiny tensors, and measures nothing. Where Triton is installed, the
 operators run as kernels in its interpreter, unless that fails with this NumPy; with TRITON_INTERPRET=0 in the
 environment, as PyTorch's own operators.
-Not yet run on CUDA.
 """
 
 import argparse

@@ -1,9 +1,10 @@
 """A GPU that can be wrong on purpose: times are simulated, results are real tensors in this process's memory.
 
 A worker's operations are queued, as on CUDA: its Python continues at once, and memory changes when the simulated time
-has come. Until then a result holds NaN. The host has a context of its own, which waits for no work of a worker. The
-simulated clock of the GPU is low until it has worked for a while. Processes that used the GPU are listed for a while
-after their end.
+has come. Until then a result holds NaN. The host has a context of its own, which waits for no work of a worker, and
+changing from one context to another takes time. An operator of this course takes longer to launch than one of PyTorch,
+unless a captured graph launches it. The simulated clock of the GPU is low until it has worked for a while. Processes
+that used the GPU are listed for a while after their end.
 """
 
 import contextlib
@@ -36,10 +37,12 @@ CPU, CUDA = torch.autograd.DeviceType.CPU, torch.autograd.DeviceType.CUDA
 IDLE_MHZ, FULL_MHZ = 345.0, 1980.0
 WAKING_US = 200_000.0  # of work, until the clock is high
 LAUNCH_US, MESSAGE_US, LISTING_US = 2.0, 20.0, 100_000.0
+LAUNCH_BY_PYTHON_US = 30.0  # of an operator of this course
+CHANGE_US = 200.0  # until the GPU works for another process than before
 COPY_SHARE = 0.1  # of a kernel's time: operations that only move data
 LISTED_US = 1_000_000.0  # for which a process that has ended is still listed
 HOST_PID, HOST_PID_OUTSIDE = 500, 91_500  # of the host, in its own namespace and in that of the machine
-COPIES = ("aten::copy_", "aten::clone", "aten::_to_copy", "aten::zero_", "aten::fill_", "aten::zeros_like")
+COPIES = ("aten::copy_", "aten::clone", "aten::neg", "aten::_to_copy", "aten::zero_", "aten::fill_", "aten::zeros_like")
 
 
 @dataclasses.dataclass
@@ -68,6 +71,7 @@ class SimulatedGpu:
         self.in_container = in_container
         self.blocks: list[Block] = []
         self.ended_us: dict[int, float] = {}  # when listed processes ended
+        self.works_for: Context | None = None  # None for the host
         self.neighbours: list[int] = []
         self._worked_us = 2 * WAKING_US if awake else 0.0
         self._busy_until_us = self.now_us + WAKING_US if awake else 0.0
@@ -144,6 +148,7 @@ class Context(TorchDispatchMode):
         self.gpu = gpu
         self.stream = "default"
         self._busy_us: dict[str, float] = {}
+        self._captured: list[tuple[str, float, Callable[[], object]]] | None = None  # while a graph is captured
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -151,7 +156,9 @@ class Context(TorchDispatchMode):
         if func.is_view or name.startswith("aten::empty") or name == "aten::detach":
             return func(*args, **kwargs)
         work_us = self.gpu.kernel_us * (COPY_SHARE if name in COPIES else 1.0)
+        launch_us = LAUNCH_BY_PYTHON_US if name.startswith("course_lib::") else LAUNCH_US
         if any(each.alias_info is not None and each.alias_info.is_write for each in func._schema.arguments):
+            work_us *= min(args[0].numel(), 2) - 1  # one element takes no time
             self._launch(work_us, lambda: func(*args, **kwargs))
             return args[0]
         formed = func(*args, **kwargs)
@@ -159,12 +166,20 @@ class Context(TorchDispatchMode):
             self.synchronize()
             return func(*args, **kwargs)
         formed.fill_(float("nan") if formed.is_floating_point() else 77)
-        self._launch(work_us, lambda: formed.copy_(func(*args, **kwargs)))
+        self._launch(work_us, lambda: formed.copy_(func(*args, **kwargs)), launch_us)
         return formed
 
-    def _launch(self, work_us: float, work: Callable[[], object]) -> None:
-        self.gpu.advance(LAUNCH_US)
-        self._busy_us[self.stream] = self.gpu.queue(self._busy_us.get(self.stream, 0.0), work_us, work)
+    def _launch(self, work_us: float, work: Callable[[], object], launch_us: float = LAUNCH_US) -> None:
+        if self._captured is not None:
+            self._captured.append((self.stream, work_us, work))
+            return
+        self.gpu.advance(launch_us)
+        self._queue(self.stream, work_us, work)
+
+    def _queue(self, stream: str, work_us: float, work: Callable[[], object]) -> None:
+        if self.gpu.works_for is not self:
+            self.gpu.works_for, work_us = self, work_us + CHANGE_US
+        self._busy_us[stream] = self.gpu.queue(self._busy_us.get(stream, 0.0), work_us, work)
 
     @contextlib.contextmanager
     def on(self, stream: str) -> Iterator[None]:
@@ -190,7 +205,27 @@ class Context(TorchDispatchMode):
 
     def synchronize(self) -> None:
         """Wait for all streams."""
+        if self._captured is not None:
+            raise RuntimeError("operation not permitted when stream is capturing")
         self.gpu.advance_to(max(self._busy_us.values(), default=0.0))
+
+    def captured(self, work: Callable[[], Any]) -> Callable[[], Any] | None:
+        """Note the kernels of `work`, which a replay launches at once."""
+        kernels = self._captured = []
+        try:
+            results = work()
+        except RuntimeError:
+            return None
+        finally:
+            self._captured = None
+
+        def replay() -> Any:
+            self.gpu.advance(LAUNCH_US)
+            for kernel in kernels:
+                self._queue(*kernel)
+            return results
+
+        return replay
 
 
 class SimulatedSession:
@@ -232,6 +267,7 @@ class SimulatedSession:
 
     def _serve(self, request: Any) -> Any:
         self.gpu.advance(MESSAGE_US)
+        self.gpu.works_for = None  # the host has used it since the last request
         if self.left is not None:
             self.left -= 1
             if self.left < 0:

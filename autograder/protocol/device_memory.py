@@ -2,7 +2,7 @@
 
 Unlike the older IPC handles, a descriptor needs no common namespaces, so it reaches into a sandbox like any other. Both
 sides need a current CUDA context, which `torch.cuda.init()` and a first tensor make. Names and layouts are those of
-the CUDA driver API, section Virtual Memory Management. Not yet run on CUDA.
+the CUDA driver API, section Virtual Memory Management.
 """
 
 import ctypes

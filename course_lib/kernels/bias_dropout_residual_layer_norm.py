@@ -19,6 +19,7 @@ from course_lib.kernels.residual_layer_norm import layer_norm_gradients
 _OPERATOR = DropoutOperator(
     "bias_dropout_residual_layer_norm",
     ("x", "bias", "residual", "weight", "layer_norm_bias"),
+    "aten::layer_norm",
     x_has_the_gradient_of_residual=True,
 )
 

@@ -118,6 +118,7 @@ class DropoutOperator:
 
     name: str
     tensors: tuple[str, ...]
+    last: str  # of the separate operators, as `register_autocast` takes it
     # This holds without a seed. The gradient of x is then an empty tensor, because the outputs of an operator may
     # not share memory, and a copy would cost time.
     x_has_the_gradient_of_residual: bool = False
@@ -145,7 +146,7 @@ class DropoutOperator:
         register_vmap(seeded, rows=places)
         register_vmap(backward)
         for name in (self.name, f"{self.name}_seeded"):
-            register_autocast(name, rows=(0, 1, 2), normalises=True)
+            register_autocast(name, rows=(0, 1, 2), last=self.last)
 
     def _checked(self, formula: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         def checked(*given: Any) -> torch.Tensor:

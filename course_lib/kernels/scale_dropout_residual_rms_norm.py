@@ -14,7 +14,7 @@ from course_lib.kernels.cpu.library import cpu_bodies
 from course_lib.kernels.dispatch import runs_as_kernel, sum_to_bias
 from course_lib.kernels.dropout import DropoutOperator, add_dropped
 
-_OPERATOR = DropoutOperator("scale_dropout_residual_rms_norm", ("x", "scale", "residual", "weight"))
+_OPERATOR = DropoutOperator("scale_dropout_residual_rms_norm", ("x", "scale", "residual", "weight"), "aten::rms_norm")
 
 
 def scale_dropout_residual_rms_norm(

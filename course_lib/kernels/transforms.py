@@ -25,17 +25,25 @@ def documented(operator: Any) -> Any:
     return operator
 
 
-def register_autocast(operator: str, rows: Sequence[int], *, normalises: bool) -> None:
+def register_autocast(operator: str, rows: Sequence[int], *, last: str = "") -> None:
     """Give the operator `course_lib::<operator>` its rules for autocast on the CPU and on CUDA.
 
-    `rows` are the positions of the arguments whose promoted dtype is the dtype of the result. On CUDA, an operator that
-    `normalises` returns float32 (or float64) for all inputs, because autocast lists layer_norm and rms_norm among the
-    operators that need it.
+    `rows` are the positions of the arguments whose promoted dtype is the dtype of the result. `last` is the last of the
+    separate operators, such as "aten::layer_norm": where autocast lists it among those that compute in float32, the
+    result is float32 (or float64) for all inputs. On CUDA, it lists layer_norm, and rms_norm in some versions only.
     """
     for device_type, key in (("cpu", "AutocastCPU"), ("cuda", "AutocastCUDA")):
-        least = torch.float32 if normalises and device_type == "cuda" else None
+        least = torch.float32 if needs_float32(last, key) else None
         rule = functools.partial(_promoted, operator, tuple(rows), device_type, least)
         torch.library.impl(f"course_lib::{operator}", key)(_plain(rule))
+
+
+def needs_float32(operator: str, key: str) -> bool:
+    """Tell whether autocast, by its dispatch key, lists an operator such as "aten::layer_norm"; "" is in no list.
+
+    PyTorch registers a kernel for each operator in a list, and of operators that normalise only in that for float32.
+    """
+    return bool(operator) and torch._C._dispatch_has_kernel_for_dispatch_key(operator, key)
 
 
 def _plain(rule: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
@@ -138,7 +146,7 @@ def register_bias_operator(
     register_formula(backward, gradients)
     register_vmap(operator, rows=(0,))
     register_vmap(backward)
-    register_autocast(name, rows=(0, 1), normalises=False)
+    register_autocast(name, rows=(0, 1))
 
 
 def _fake_gradients(

@@ -1,4 +1,4 @@
-"""Define the clocks for CUDA. Not yet run on CUDA: tested with substitutes that record the calls to the device.
+"""Define the clocks for CUDA, which are tested with substitutes that record the calls to the device.
 
 A sample by events has these steps: replace what the L2 cache holds, launch a kernel that only waits (the blocker),
 record an event, run the calls, and record a second event. Behind the blocker, the host queues everything before the
@@ -43,7 +43,7 @@ def write_all(buffer: Any) -> None:
 
 
 class CudaWallClock:
-    """Measure by wall clock from an idle device to an idle device. Not yet run on CUDA."""
+    """Measure by wall clock from an idle device to an idle device."""
 
     name = ClockName.WALL
 
@@ -90,7 +90,7 @@ class CudaWallClock:
 
 
 class CudaEventClock(CudaWallClock):
-    """Measure by two events around the calls, behind a blocker. Not yet run on CUDA.
+    """Measure by two events around the calls, behind a blocker.
 
     Work on other streams does not lie between the events; `late_us` of the reading shows it.
     """
@@ -116,7 +116,7 @@ class CudaEventClock(CudaWallClock):
 
 
 class CudaGraphClock(CudaEventClock):
-    """Measure by two events around a CUDA graph that holds all calls of a sample. Not yet run on CUDA.
+    """Measure by two events around a CUDA graph that holds all calls of a sample.
 
     For callables that take less time than their launch. Only the first call of a sample has a cold cache, so it is
     reported as warm. The callable must be one that CUDA can capture: fixed shapes, no synchronisation, no new memory.

@@ -96,7 +96,7 @@ def environment() -> Environment:
         >>> environment().cores >= 1
         True
 
-    The GPU is read only if this process uses one, which takes about 0.1 s. Not yet run on CUDA.
+    The GPU is read only if this process uses one, which takes about 0.1 s.
     """
     torch = sys.modules.get("torch")  # a package that is not loaded has no settings yet
     uses_cuda = torch is not None and torch.cuda.is_initialized()
@@ -122,7 +122,7 @@ def lasting_problems(
     patience_s: float = PATIENCE_S,
     now_s: Callable[[], float] = time.monotonic,
 ) -> tuple[str, ...]:
-    """Return the problems that a GPU still has while it works; not yet run on CUDA.
+    """Return the problems that a GPU still has while it works.
 
     An idle GPU shows a low clock, and a process that has just ended is listed for a while. So `stay_busy` queues work
     for the GPU without waiting, before each reading, until a reading has no problem or the time is over.

@@ -190,7 +190,7 @@ def time_callable(
 
     `device` is "cpu" or "cuda", by default where the tensors lie that `fn` gets or uses. `clock` is "wall",
     "cuda_event" or "cuda_graph", `cache` "cold" or "warm"; on CUDA "auto" is events and cold, with the wall clock
-    beside. Not yet run on CUDA. On a CPU with few cores call `torch.set_num_threads(1)` first: a thread that waits for
+    beside. On a CPU with few cores call `torch.set_num_threads(1)` first: a thread that waits for
     another makes times jump. To decide which of two is faster, use `compare`.
 
     Raises `TimingError` for unknown or unavailable options. Exceptions of `fn` propagate.

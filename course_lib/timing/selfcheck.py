@@ -55,7 +55,7 @@ def selfcheck(*, device: str | None = None) -> SelfCheck:
         ['empty call', 'sleep linearity', 'known ratio', 'same thing twice', 'copy bandwidth']
 
     On the CPU it takes under two seconds. On CUDA there are two more checks: device sleeps are linear, and
-    work on a side stream is detected. Not yet run on CUDA. Raises `TimingError` for a device that is neither.
+    work on a side stream is detected. Raises `TimingError` for a device that is neither.
     """
     from course_lib.timing import device_checks  # loads torch
 

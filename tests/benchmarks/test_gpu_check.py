@@ -19,7 +19,7 @@ from benchmarks import kernel_times
 from benchmarks.gpu import running
 from benchmarks.gpu.running import Result, run_all
 from benchmarks.gpu.section import Run, Section, sections
-from benchmarks.gpu.sections import badges, layer, machine, timer, worker
+from benchmarks.gpu.sections import layer, machine, references, timer, worker
 from benchmarks.gpu.sections import tests as gpu_tests
 from benchmarks.gpu.sections.layer import build_layer, programs
 from benchmarks.kernel_cases import Operator
@@ -30,7 +30,7 @@ from tests.benchmarks.forked_sections import Before, ForkingSubprocess
 from tests.drawn import some
 
 FORKING, SCRIPT = "tests.benchmarks.forked_sections", ROOT / "benchmarks" / "gpu_check.py"
-SECTIONS = ("machine", "worker", "layer", "tests", "timer", "clock", "kernels", "badges")
+SECTIONS = ("machine", "worker", "layer", "tests", "timer", "clock", "references", "kernels")
 # A GPU machine may have none of these.
 ABSENT = """
 import sys
@@ -82,8 +82,8 @@ def whole(section: str, notes: dict[str, Any], table: str) -> bool:
         return len(notes["measured"]) == 8 and not notes["left_out"]  # four ways, two modes
     if section == "worker":
         return {"level", "first worker", "after preparing for lowering"} <= set(notes)
-    if section == "badges":
-        return notes == {"launchers": ["scaled"]} and "compiles for a GPU only" in table
+    if section == "references":
+        return "| 06_schedule_encoder | 6 of 6 | nothing |" in table
     if section == "clock":
         return set(notes) == {"dry", "agreement", "attacks", "idle"}
     return bool(notes["checks"] if section == "timer" else notes["environment"])
@@ -291,12 +291,30 @@ def test_the_machine_section_tells_what_a_cuda_device_tells(tmp_path: Path, monk
         assert fact in table
 
 
-def test_a_badge_that_is_missed_or_beyond_belief_is_told() -> None:
-    trial = {"kernel_us": 50.0, "copy_us": 45.0, "calls": 40}
-    slow, good, wrong = ({"trial": {"share": share, **trial}} for share in (0.8, 0.97, 1.2))
-    assert [len(badges.missed(notes)) for notes in (slow, good, wrong, {})] == [1, 0, 0, 0]
-    assert [len(badges.failures(notes)) for notes in (slow, good, wrong, {"failed": "no GPU"})] == [0, 0, 1, 1]
-    assert "0.80 of a copy's bandwidth: 50.0 µs a call" in badges.as_markdown(slow)
+def test_a_reference_that_loses_points_or_a_badge_on_a_gpu_is_told() -> None:
+    whole = {"points": 6.0, "max_points": 6.0, "seconds": 5.0, "lost": []}
+    ratio = {"verdict": "pass", "ratio": 1.3, "low": 1.28, "high": 1.32, "full": 1.65}
+    graded = {
+        "right": {**whole, "measured": ratio | {"full": 1.2}},
+        "slow": {**whole, "points": 5.0, "lost": ["launches: 1.30 times as fast"], "measured": ratio},
+        "silver": {**whole, "measured": {"badge": "silver", "share": 0.8}},
+        "too fast": {**whole, "lost": ["faster than memory allows"], "measured": {"badge": "none", "share": 1.4}},
+        "late": {"left_out": "no time was left"},
+        "other": {"left_out": running.INTERPRETER},
+    }
+    notes = {"graded": graded}
+
+    assert references.failures(notes) == [
+        "reference slow: 5 of 6 points; launches: 1.30 times as fast",
+        "reference too fast: 6 of 6 points; faster than memory allows",
+    ]
+    assert [sentence.split(":")[0] for sentence in references.missed(notes)] == [
+        f"reference {name}" for name in ("silver", "too fast", "late")
+    ]
+    assert "| slow | 5 of 6 | pass: 1.30 times as fast (1.28 to 1.32; 1.65 earn all) | 5 s |" in (
+        references.as_markdown(notes)
+    )
+    assert references.failures({}) == references.missed({}) == []
 
 
 def test_on_cuda_the_sizes_are_those_that_the_targets_are_for(tmp_path: Path) -> None:
@@ -304,7 +322,7 @@ def test_on_cuda_the_sizes_are_those_that_the_targets_are_for(tmp_path: Path) ->
     assert plan.batch * plan.sequence >= 32_000
     assert (plan.config.hidden_size, plan.config.intermediate_size, plan.dtype) == (768, 3072, torch.bfloat16)
     kernels = kernel_times.cuda_plan()
-    assert sum(rows >= kernel_times.ENOUGH_ROWS for rows, _ in kernels.sizes) >= 2
+    assert any(rows >= kernel_times.ENOUGH_ROWS for rows, _ in kernels.sizes)
     assert kernels.budget_s < sections()["kernels"].budget_s
 
 

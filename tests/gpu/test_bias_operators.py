@@ -1,6 +1,6 @@
 """The fused operators on a GPU: the same numbers and gradients as double precision on the CPU, within a few roundings.
 
-On a CPU, in a dry run of the GPU check, only small sizes: Triton's interpreter takes its time. Not yet run on CUDA.
+On a CPU, in a dry run of the GPU check, only small sizes: Triton's interpreter takes its time.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The operators that normalise rows on a GPU: double precision's numbers within a few roundings, and a mask by seed.
 
-On a CPU, in a dry run of the GPU check, only small sizes: Triton's interpreter takes its time. Not yet run on CUDA.
+On a CPU, in a dry run of the GPU check, only small sizes: Triton's interpreter takes its time.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The timer on a GPU: its own check passes, and its clocks agree where they should. Not yet run on CUDA."""
+"""The timer on a GPU: its own check passes, and its clocks agree where they should."""
 
 import os
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.schedules.fuse_block_ends import IDEAL_RATIO, WIDE
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, scheduled_speed, schedules
 
@@ -58,7 +57,12 @@ EXERCISE = Exercise(
         1.5,  # mostly of attention, whose scores a CPU never writes to memory
         batch=1,
         sequence=1024,
-        on_gpu=scheduled_speed(scheduled("of one wide layer", ALL, **WIDE), IDEAL_RATIO, batch=4096, sequence=8),
+        on_gpu=scheduled_speed(
+            scheduled("of one layer with long sequences", ALL, width=64, heads=4),
+            1.33,  # an H200 computes the same attention in float32, and reached 1.30
+            batch=8,
+            sequence=1024,
+        ),
     ),
     needs=("06_replace_attention", "06_fuse_block_ends"),
     hints=(

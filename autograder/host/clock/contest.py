@@ -201,14 +201,14 @@ def measure(of: Contest) -> tuple[SpeedRecord, Assessment]:
     thresholds = of.thresholds
     plan = dataclasses.replace(GRADED, enough=enough(thresholds), tries=CPU_TRIES if of.device == "cpu" else 0)
     with one_at_a_time():
-        found = problems(of.device, of.gpu)
-        result = assess(lambda: of.trial(plan), of.control, thresholds, found)
+        faults = functools.partial(problems, of.device, of.gpu)
+        result = assess(lambda: of.trial(plan), of.control, thresholds, faults)
     verdict = SpeedVerdict(str(result.verdict))
     return _record(of, result.passing, result.trial, verdict, result.attempts, result.flags), result
 
 
 def problems(device: str, gpu: Gpu = CUDA) -> tuple[str, ...]:
-    """Return the known faults of the GPU before a worker of a contest uses it."""
+    """Return the known faults of the GPU while no worker of a contest uses it."""
     if device == "cpu":
         return ()
     found = lasting_problems(gpu.stay_busy)

@@ -30,7 +30,7 @@ class Gpu(Protocol):
 
 
 class Cuda:
-    """The current CUDA device. Not yet run on CUDA."""
+    """The current CUDA device."""
 
     tensors = "cuda"
 

@@ -62,7 +62,7 @@ def measured(of: KernelContest) -> KernelRecord:
     shares = Shares()
     plan = dataclasses.replace(GRADED, enough=enough(shares))
     with one_at_a_time():
-        result = assess(lambda: of.trial(plan), of.control, shares, problems("cuda", of.gpu))
+        result = assess(lambda: of.trial(plan), of.control, shares, lambda: problems("cuda", of.gpu))
     pairs = result.trial.pairs
     low, high = median_interval([pair.ratio for pair in pairs], CONFIDENCE)
     flags = tuple(_flags(result))

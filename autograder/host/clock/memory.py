@@ -39,6 +39,8 @@ class Parcel:
 class Memory(Protocol):
     """The memory of one worker's rounds, on the CPU or on a device."""
 
+    on_gpu: bool
+
     def lent(self) -> Parcel:
         """Return the request that tells the worker once where outputs go."""
 
@@ -63,6 +65,8 @@ class Memory(Protocol):
 
 class HostMemory:
     """Memory of the CPU for outputs like `forms`, for all problems of a round."""
+
+    on_gpu = False
 
     def __init__(self, forms: Sequence[torch.Tensor]) -> None:
         self._forms = list(forms)
@@ -140,8 +144,10 @@ class DeviceMemory:
     It is one block, which the worker has mapped before the round: mapping takes too long to be part of a round. So the
     clock starts before a kernel of the host writes the inputs. The processes take turns on the device, and a process
     that computes at that time delays its own inputs. For the same reason another kernel reads the outputs, after all
-    work that the worker has queued. Not yet run on CUDA.
+    work that the worker has queued.
     """
+
+    on_gpu = True
 
     def __init__(self, forms: Sequence[torch.Tensor], input_forms: Sequence[torch.Tensor], gpu: Gpu = CUDA) -> None:
         *starts, used = places([f.nbytes for f in (*forms, *input_forms)])

@@ -16,7 +16,7 @@ from autograder.host.clock.memory import HostMemory, Memory, Parcel, Problem
 from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol.requests.answers import InputForm
 from autograder.protocol.requests.loads import Cost, CountGraph
-from autograder.protocol.requests.timed_rounds import FetchOutputs, HoldInputs, LendOutputs, RunRound
+from autograder.protocol.requests.timed_rounds import CaptureRound, FetchOutputs, HoldInputs, LendOutputs, RunRound
 
 EMPTY_ROUNDS = 9
 LEAST_LEFT = 0.25  # at least this part of a round's time counts, however long an empty round took
@@ -40,6 +40,8 @@ class Side:
     outputs, which follow its inputs. In a strict round, inputs come with the signal, and outputs lie in the host's
     memory before the clock stops. A contest with student code is strict on both sides. `is_clean` says that no student
     code is in this worker, and `is_baseline` that the host wrote the graph in it, so its inputs need no comparison.
+    In a round, a CUDA graph of all calls is replayed `replays` times: its time is that of the kernels, without the
+    launches. With 0 the function is called.
     """
 
     session: Session
@@ -49,6 +51,7 @@ class Side:
     is_clean: bool = True
     is_baseline: bool = False
     memory: Callable[[Sequence[torch.Tensor]], Memory] = HostMemory
+    replays: int = 0
     _memory: Memory | None = field(default=None, repr=False)
     _count: int = field(default=0, repr=False)
 
@@ -59,6 +62,16 @@ class Side:
         lent = self._memory.lent()
         request = LendOutputs(len(self.forms), lent.block)
         self.session.send_shared(request, lent.tensors, lent.first_bytes, lent.fds)
+        if self.replays:
+            self._captured()
+
+    def can_replay(self) -> bool:
+        """Tell whether the worker can replay its rounds: on a GPU, what it computes never waits for the device."""
+        self.open(1)
+        return self._memory is not None and self._memory.on_gpu and self._captured()
+
+    def _captured(self) -> bool:
+        return self.session.call_with(CaptureRound(self._count), ()).body.replays
 
     def window(
         self, problems: Sequence[Problem], *, skip: bool = False, bare: bool = False, draws: int | None = None
@@ -71,7 +84,8 @@ class Side:
         assert len(problems) == self._count, "a round has as many problems as memory was lent for"
         parcel = self._memory.parcel(problems)
         deliver = self.is_strict and not bare
-        request = RunRound(len(problems), into=self.into, skip=skip, deliver=deliver, draws=draws)
+        replays = self.replays if not skip and draws is None else 0
+        request = RunRound(len(problems), into=self.into, skip=skip, deliver=deliver, replays=replays, draws=draws)
         if not self.is_strict:
             self._memory.deliver()
             self.session.send_shared(HoldInputs(), parcel.tensors, parcel.first_bytes, parcel.fds)

@@ -91,9 +91,7 @@ def _measured(of: Contest) -> Timed:
     said = " ".join((_sentence(missed.reason), *map(_sentence, record.flags)))
     least, most = found.least, found.most
     if found.suspicious:
-        if of.artifact is None:
-            return Timed(record, 0.0, 0.0, f"{said} {REVIEW}")
-        least, most = 0.0, 1.0  # no student code ran: the ideal ratio may be too low for this device
+        return Timed(record, 0.0, 0.0, f"{said} {REVIEW}")
     if least < most and not _counts_less(record):
         return Timed(record, least, least, f"{said} {AS_COSTLY}")
     return Timed(record, least, most, said)

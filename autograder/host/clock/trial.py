@@ -27,7 +27,11 @@ from course_lib.verify.error_rule import ROUNDINGS, deviation
 
 WINDOW_US = 2_000.0  # least time of a baseline's round, long compared with scheduling and messages
 MOST_PROBLEMS = 1024
+REPLAYS = 8
+"""Replays in a round on a GPU. Changing to the worker's context takes a tenth to half of a millisecond, so a round of
+2 ms scatters by several percent."""
 WARM_UPS = 3
+SIZINGS, ENOUGH = 3, 1.25  # a short round is mostly its own cost, so a problem seems to take longer than in a long one
 LEAST_PAIRS = least_pairs(ALPHA)
 ALONE = 5  # groups of baseline rounds, before an answer is loaded and after it has ended
 STEADY = 0.1  # spread of the baseline's rounds up to which one round a side makes a pair
@@ -81,6 +85,7 @@ class Trial:
     alone_us: float = 0.0  # a baseline round while no student code runs: the slower of before and after
     answer_cost: Cost | None = None  # of one problem; None for a student's function, which only its worker could count
     baseline_cost: Cost | None = None
+    replays: int = 1  # of each problem in a round
 
     @property
     def ratio(self) -> float:
@@ -90,17 +95,17 @@ class Trial:
     @property
     def answer_us(self) -> float:
         """Return the answer's median time of one problem."""
-        return statistics.median(p.candidate_us for p in self.pairs) / self.problems
+        return statistics.median(p.candidate_us for p in self.pairs) / (self.problems * self.replays)
 
     @property
     def baseline_us(self) -> float:
         """Return the baseline's median time of one problem."""
-        return statistics.median(p.baseline_us for p in self.pairs) / self.problems
+        return statistics.median(p.baseline_us for p in self.pairs) / (self.problems * self.replays)
 
     @property
     def disturbance(self) -> float:
         """Return the baseline's time beside the answer over its time alone; 1 where that was not measured."""
-        return self.baseline_us * self.problems / self.alone_us if self.alone_us else 1.0
+        return self.baseline_us * self.problems * self.replays / self.alone_us if self.alone_us else 1.0
 
     @property
     def credited(self) -> list[Pair]:
@@ -123,6 +128,7 @@ def run_trial(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
     Raise `WrongTimedOutputError`, and the errors of either side's session. A slow answer does not get fewer pairs, so
     it may exceed the time limit of its session.
     """
+    _replay_where_both_can(candidate, baseline)
     with real_time_priority() as priority:
         priority.add(baseline.session.worker_pid)
         trial = _calibrated(candidate, baseline, job, plan)
@@ -136,6 +142,14 @@ def run_trial(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
     return trial
 
 
+def _replay_where_both_can(candidate: Side, baseline: Side) -> None:
+    """Let both sides replay their rounds from CUDA graphs, or neither: only then is a ratio one of the same work."""
+    sides = (baseline, candidate)
+    both = candidate.is_clean and baseline.is_clean and all(side.can_replay() for side in sides)
+    for side in sides:
+        side.replays = REPLAYS if both else 0
+
+
 def can_be_timed(control: Callable[[int], Trial]) -> bool:
     """Return whether `control`, which times the baseline against itself, ends; else the machine is too small for it."""
     try:
@@ -147,7 +161,7 @@ def can_be_timed(control: Callable[[int], Trial]) -> bool:
 
 def _calibrated(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
     """Return a trial without pairs, with all values that follow from the baseline before the answer runs."""
-    trial = Trial(_size(baseline, job, plan.window_us))
+    trial = Trial(_size(baseline, job, plan.window_us), replays=max(baseline.replays, 1))
     baseline.open(trial.problems)
     needed, usual_us = _usual(trial, baseline, job)
     trial.tries = plan.tries or needed
@@ -190,12 +204,23 @@ def _drawn(job: Job, trial: Trial) -> list[Problem]:
 
 def _size(baseline: Side, job: Job, window_us: float) -> int:
     """Return how many problems make a baseline round long enough."""
-    baseline.open(1)
-    problems = [job.draw()]
+    bytes_each = sum(t.nbytes for t in (*job.draw(), *baseline.forms))
+    most = max(1, min(MOST_PROBLEMS, job.most_bytes // max(bytes_each, 1)))
+    count = 1
+    for _ in range(SIZINGS):
+        needed = problems_for(window_us, _one_us(baseline, job, count), most)
+        if needed <= ENOUGH * count:
+            break
+        count = needed
+    return count
+
+
+def _one_us(baseline: Side, job: Job, count: int) -> float:
+    """Return the time of one problem in a quick round of `count`."""
+    baseline.open(count)
+    problems = [job.draw() for _ in range(count)]
     times_us = [baseline.window(problems).time_us for _ in range(2 * WARM_UPS)][WARM_UPS:]
-    one_us = net_us(min(times_us), baseline.empty_us(problems))
-    bytes_each = sum(t.nbytes for t in (*problems[0], *baseline.forms))
-    return problems_for(window_us, one_us, max(1, min(MOST_PROBLEMS, job.most_bytes // max(bytes_each, 1))))
+    return net_us(min(times_us), baseline.empty_us(problems)) / (count * max(baseline.replays, 1))
 
 
 def _pair(candidate: Side, baseline: Side, job: Job, trial: Trial) -> Pair:

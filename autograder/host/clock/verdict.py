@@ -91,20 +91,26 @@ def enough(thresholds: Thresholds) -> Callable[[Sequence[Pair]], bool]:
 
 
 def assess(
-    attempt: Callable[[], Trial], control: Callable[[int], Trial], thresholds: Thresholds, problems: Sequence[str] = ()
+    attempt: Callable[[], Trial],
+    control: Callable[[int], Trial],
+    thresholds: Thresholds,
+    faults: Callable[[], Sequence[str]] = tuple,
 ) -> Assessment:
     """Run attempts until both ratios are settled, at most three; each attempt has new processes.
 
-    `control` runs that many pairs of the baseline against itself. `problems` lists known faults of the machine; with
-    any of them, the answer is not blamed.
+    `control` runs that many pairs of the baseline against itself. `faults` lists known faults of the machine, before
+    the first attempt and after the last; with any of them, the ratio decides nothing. Another process on a GPU takes
+    turns with both sides, and can make any ratio of times.
     """
+    cuts = (thresholds.passing, thresholds.full)
+    problems = faults()
     passing: list[Decision] = []
     full: list[Decision] = []
     trials: list[Trial] = []
     for _ in range(ATTEMPTS):
         trials.append(attempt())
         pairs = trials[-1].credited
-        mine = [decide_speedup(pairs, t, problems=problems) for t in (thresholds.passing, thresholds.full)]
+        mine = [decide_speedup(pairs, cut, problems=problems) for cut in cuts]
         doubtful = OPEN if trials[-1].alone_us else OPEN - {Verdict.INCONCLUSIVE}
         if not problems and any(d.verdict in doubtful for d in mine) and is_steady(control(len(pairs))):
             mine = [_own_doing(d, trials[-1].whole_ratio) for d in mine]
@@ -113,6 +119,9 @@ def assess(
         if settled(passing) is not None and settled(full) is not None:
             break
     stands = (_outcome(passing), _outcome(full))
+    if not problems and (problems := faults()):
+        passed, whole = (decide_speedup(trials[-1].credited, cut, problems=problems) for cut in cuts)
+        stands = (passed, whole)
     return Assessment(*stands, trials[-1], len(trials), tuple(_flags(*stands, trials, thresholds)))
 
 

@@ -1,7 +1,6 @@
 """The device that a worker computes on: the CPU, or one GPU with its device nodes, driver libraries and /sys.
 
-The GPU part follows the driver's documentation and is tested against a folder that looks like /dev. It has not yet
-run on CUDA.
+The GPU part follows the driver's documentation and is tested against a folder that looks like /dev.
 """
 
 import contextlib
@@ -89,7 +88,7 @@ def is_device_name(name: str) -> bool:
 def set_visible_device(device: Device) -> None:
     """Show this process only the GPU of its workers, so that `cuda` means the same device on both sides.
 
-    Call this before any CUDA function. Not yet run on CUDA.
+    Call this before any CUDA function.
     """
     if device.cuda:
         os.environ |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": device.visible}

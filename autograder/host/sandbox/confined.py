@@ -27,6 +27,7 @@ NETWORK_SINCE, SCOPES_SINCE = 4, 6
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 PROC_GLOBAL = ("/proc/cpuinfo", "/proc/meminfo", "/proc/filesystems", "/proc/sys/vm/overcommit_memory")
 # Paths that the GPU driver reads, and a path of its own process where it writes the names of threads.
+DRIVER_NOTES = ("a worker can listen on a socket, as the driver does, and neither connect nor accept",)
 DRIVER_READS, DRIVER_WRITES = ("/proc/driver/nvidia", "/proc/devices"), ("/proc/self/task",)
 
 
@@ -43,7 +44,7 @@ class Confined(Sandbox):
                 "This kernel has no Landlock (it came with Linux 5.13, and can be switched off at boot)."
             )
         folder.sweep()
-        self._notes = (*_notes(level, self._abi), *device.notes)
+        self._notes = (*_notes(level, self._abi), *device.notes, *(DRIVER_NOTES if device.cuda else ()))
         self._course = make_course()
         self.zygotes = ZygotePool(lambda: self._zygote(preload=True))
 
@@ -103,7 +104,9 @@ class Confined(Sandbox):
             home=str(home),
             variables=environment(str(home), self._device),
             rlimits=rlimits(limits, processes=processes, device=self._device),
-            seccomp=seccomp.program(countable_memory_only=not cuda, without_namespaces=True, same_user=user is None),
+            seccomp=seccomp.program(
+                countable_memory_only=not cuda, without_namespaces=True, same_user=user is None, with_gpu=cuda
+            ),
             uid=user.uid if user else None,
             files=files,
             signal_calls=seccomp.numbers(seccomp.SIGNALS) if self._abi < SCOPES_SINCE and user is None else {},

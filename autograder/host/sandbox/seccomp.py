@@ -36,6 +36,7 @@ SHARED_RESOURCES = (
     *("shmat", "shmctl", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl"),
     *("mq_open", "mq_unlink"),
 )
+LISTENING = ("socket", "bind", "listen")
 # Calls that the owner of a file may make without opening it for writing. Landlock does not control these calls.
 PRIVILEGED = (
     *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat"),
@@ -128,12 +129,15 @@ class _Filter:
 
 
 @cache
-def program(*, countable_memory_only: bool, without_namespaces: bool = False, same_user: bool = False) -> bytes:
+def program(
+    *, countable_memory_only: bool, without_namespaces: bool = False, same_user: bool = False, with_gpu: bool = False
+) -> bytes:
     """Return the BPF program for a worker.
 
     `countable_memory_only` also refuses memory that belongs to no process. `without_namespaces` also refuses sockets,
     System V IPC and message queues, which a worker without namespaces shares with the whole machine.
-    `same_user` also refuses calls that act on this user's files and processes.
+    `same_user` also refuses calls that act on this user's files and processes. `with_gpu` allows a socket that listens,
+    without which the driver finds no device.
     """
     rules = _Filter()
     for name in (*DENIED, *(UNCOUNTED_MEMORY if countable_memory_only else ())):
@@ -155,9 +159,8 @@ def program(*, countable_memory_only: bool, without_namespaces: bool = False, sa
     # The C library and Python's package filelock go on without locks, or with a file in place of one.
     rules.refuse("flock", error=errno.ENOSYS)
     if without_namespaces:
-        _refuse_shared_resources(rules)
-    else:
-        rules.refuse("socket", _Comparison(0, NOT_EQUAL, int(socket.AF_UNIX), 0))
+        _refuse_shared_resources(rules, with_gpu=with_gpu)
+    rules.refuse("socket", _Comparison(0, NOT_EQUAL, int(socket.AF_UNIX), 0))
     if same_user:
         for name in PRIVILEGED:
             rules.refuse(name)
@@ -173,12 +176,17 @@ def numbers(names: Sequence[str]) -> dict[str, int]:
     return {name: number for name, number in resolved.items() if number >= 0}
 
 
-def _refuse_shared_resources(rules: _Filter) -> None:
-    """Refuse calls that reach others without opening a file; connected pairs of stream sockets stay allowed."""
+def _refuse_shared_resources(rules: _Filter, *, with_gpu: bool) -> None:
+    """Refuse calls that reach others without opening a file; connected pairs of stream sockets stay allowed.
+
+    The driver of a GPU makes a stream socket and listens on it. It can, and neither connects nor accepts.
+    """
     for name in SHARED_RESOURCES:
-        rules.refuse(name)
+        if not (with_gpu and name in LISTENING):
+            rules.refuse(name)
     for kind in set(range(SOCK_TYPE_MASK + 1)) - set(STREAM_TYPES):
-        rules.refuse("socketpair", _Comparison(1, MASKED_EQUAL, SOCK_TYPE_MASK, kind))
+        for name in ("socketpair", "socket"):
+            rules.refuse(name, _Comparison(1, MASKED_EQUAL, SOCK_TYPE_MASK, kind))
     _refuse_values(rules, "fcntl", 1, (F_SETOWN, F_SETSIG, F_SETOWN_EX))
     _refuse_values(rules, "ioctl", 1, (FIOSETOWN, SIOCSPGRP))
     # Otherwise a worker could hide its memory from the watchdog.

@@ -145,7 +145,7 @@ def _build(level: Level, device: Device) -> Sandbox:
 
 
 def _kernel_failure(sandbox: Sandbox) -> str:
-    """Run a kernel inside and return its error, else ""; listing devices proves nothing. Not yet run on CUDA."""
+    """Run a kernel inside and return its error, else ""; listing devices proves nothing."""
     with sandbox._start(KERNEL, Limits(wall_s=KERNEL_S)) as worker:
         ending = worker.end(grace_s=KERNEL_S)
     if ending.exit_code == 0:

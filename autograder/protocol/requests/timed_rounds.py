@@ -37,6 +37,20 @@ class HoldInputs(Request[Done]):
 
 
 @dataclass(frozen=True)
+class Captured:
+    """Say whether rounds can be replayed."""
+
+    replays: bool
+
+
+@dataclass(frozen=True)
+class CaptureRound(Request[Captured]):
+    """Capture the calls on every problem in a CUDA graph; only asked of a worker without a student's Python code."""
+
+    problems: int
+
+
+@dataclass(frozen=True)
 class RunRound(Request[Done]):
     """Call the function on every problem."""
 
@@ -48,6 +62,8 @@ class RunRound(Request[Done]):
     """Call nothing, but deliver outputs, so that the host can measure the cost of an empty round."""
     deliver: bool
     """Copy the results to the host's memory in the round itself; otherwise `FetchOutputs` does so later."""
+    replays: int = 0
+    """So many times to replay the captured round, which launches all of its kernels at once; 0 calls the function."""
     draws: int | None = None
     """The seed of the dropout masks of each problem, as in `CallGraph`; the time of such a round is not used."""
 

@@ -1,7 +1,6 @@
 """Compile Triton kernels whose text the host has checked, for the GPU of this process, and time their launcher.
 
-As in the interpreter, a launcher sees the form of tensors and no values, and no Python of a student runs here. Not yet
-run on CUDA.
+As in the interpreter, a launcher sees the form of tensors and no values, and no Python of a student runs here.
 """
 
 from collections.abc import Mapping, Sequence

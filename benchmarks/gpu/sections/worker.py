@@ -1,7 +1,7 @@
 """Run a graph with a fused operator in a worker at this machine's real level of isolation, under the judge's clock.
 
 A sandboxed worker sees little of the machine: this is the first place where the driver's library, Triton's compiler or
-the assigned GPU would be missing. Each result is compared with the reference. Not yet run on CUDA.
+the assigned GPU would be missing. Each result is compared with the reference.
 """
 
 import time
@@ -98,7 +98,7 @@ def as_markdown(notes: Notes) -> str:
 SECTION = Section(
     "A worker with the device",
     order=15,
-    budget_s=70,
+    budget_s=65,
     run=run,
     as_markdown=as_markdown,
     failures=failures,

@@ -1,4 +1,4 @@
-"""Forward and backward kernels of `activation(x + bias)`. Not yet run on CUDA; tested in Triton's interpreter.
+"""Forward and backward kernels of `activation(x + bias)`.
 
 A program processes whole rows. In the forward pass it reads x and writes the result. In the backward pass it reads the
 gradient and x, adds x and bias again instead of reading their sum, and writes the gradient of x. It sums the bias

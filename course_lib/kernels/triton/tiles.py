@@ -1,4 +1,4 @@
-"""Divide rows among the programs of a kernel. Not yet run on CUDA: the sizes are estimates."""
+"""Divide rows among the programs of a kernel. The sizes are estimates, which no GPU has tuned."""
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass

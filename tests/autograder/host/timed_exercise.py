@@ -76,6 +76,7 @@ class SimulatedSide:
     closed: bool = False
     sizes: list[int] = field(default_factory=list)
     worker_pid: int = -1
+    replays: bool = False
 
     @property
     def session(self) -> "SimulatedSide":
@@ -83,6 +84,9 @@ class SimulatedSide:
 
     def open(self, count: int) -> None:
         self.sizes.append(count)
+
+    def can_replay(self) -> bool:
+        return False
 
     def window(self, problems: Sequence[Problem], *, skip: bool = False, bare: bool = False) -> Window:
         assert len(problems) == self.sizes[-1]

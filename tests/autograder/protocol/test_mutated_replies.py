@@ -41,6 +41,7 @@ PACKED = answers.PackedValue(
 REPLIES: dict[type[Any], Any] = {
     Ready: Ready("2.13", cuda=False),
     Done: Done(),
+    timed_rounds.Captured: timed_rounds.Captured(replays=True),
     loads.ArchiveGraph: loads.ArchiveGraph((NODE, NODE)),
     loads.ArchiveRun: loads.ArchiveRun((1, 2)),
     answers.Called: CALLED,

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from course_lib import kernels
 from course_lib.errors import KernelError
 from course_lib.kernels import bias_gelu, bias_silu
 from course_lib.kernels.dropout import dropout_factors
+from course_lib.kernels.transforms import needs_float32
 from tests.course_lib.kernels.bodies import use
 from tests.course_lib.kernels.row_operators import EPS, ROW_OPERATORS, RowOperator
 
@@ -155,6 +157,17 @@ def test_row_operators_give_the_dtype_of_eager_and_its_values(
         fused, eager = operator.fused(tuple(tensors), 0.0, True), operator.eager(tuple(tensors), None)
     # Eager rounds the sum before it is normalised; the rule converts first.
     torch.testing.assert_close(fused, eager, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_on_cuda_what_computes_in_float32_is_what_this_version_of_pytorch_lists(name: str) -> None:
+    header = (Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h").read_text(encoding="utf-8")
+    listed = header.partition("define AT_FORALL_FP32(_)")[2].partition("\n\n")[0]
+
+    assert "_(layer_norm)" in listed
+    assert needs_float32(f"aten::{name}", "AutocastCUDA") == (f"_({name})" in listed)
+    assert not needs_float32(f"aten::{name}", "AutocastCPU")
+    assert not needs_float32("", "AutocastCUDA")
 
 
 @EACH

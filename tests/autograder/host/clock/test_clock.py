@@ -162,7 +162,7 @@ def test_a_ratio_to_show_is_measured_again_where_other_programs_disturb_the_firs
 
 def test_the_machine_is_blamed_only_if_the_baseline_scatters_against_itself():
     blamed = assess(lambda: Trial(1, ERRATIC), lambda pairs: Trial(1, ERRATIC), Thresholds(2.0))
-    known = assess(lambda: Trial(1, ERRATIC), lambda pairs: Trial(1, ERRATIC), Thresholds(2.0), problems=["busy"])
+    known = assess(lambda: Trial(1, ERRATIC), lambda pairs: Trial(1, ERRATIC), Thresholds(2.0), lambda: ["busy"])
 
     assert blamed.verdict is Verdict.ENVIRONMENT
     assert known.verdict is Verdict.ENVIRONMENT
@@ -251,11 +251,11 @@ def test_an_undecided_verdict_leaves_points_to_counted_cost(passing, full, bound
     assert (found.least, found.most) == bounds
 
 
-def test_only_a_rebuilt_graph_on_a_cpu_may_exceed_what_bytes_allow():
+def test_only_a_rebuilt_graph_may_exceed_what_bytes_allow():
     speed = Speed(Program("`x`", lambda: torch.tanh, (), 0), 2.0)
 
     limits = [speed.thresholds(device, rebuilt=rebuilt).too_good for device in ("cpu", "cuda") for rebuilt in (0, 1)]
-    assert limits == [2.1, math.inf, 2.1, 2.1]
+    assert limits == [2.1, math.inf, pytest.approx(2.73), math.inf]
 
 
 def test_thresholds_are_parts_of_the_way_to_the_ideal_ratio():

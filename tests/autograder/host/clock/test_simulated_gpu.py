@@ -8,6 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from autograder.host.artifacts import Artifact
+from autograder.host.clock import trial as trials
 from autograder.host.clock.contest import Contest, contest, measure, problems
 from autograder.host.clock.trial import Plan, WrongTimedOutputError
 from autograder.host.draw import Draw
@@ -68,6 +69,54 @@ def test_a_gpu_that_sleeps_at_first_gives_the_true_ratio_and_no_excuse(answer, m
     rows, bias = 64 * 32 * 4, 32 * 4  # bytes
     costs = (CountedCost(1, 2 * rows + bias), CountedCost(2, 4 * rows + bias)) if answer is None else (None, None)
     assert (record.answer_cost, record.baseline_cost) == costs
+
+
+def test_small_kernels_are_timed_without_their_launches(monkeypatch):
+    gpu = SimulatedGpu(kernel_us=10.0)
+    record, proven = measure(contest_on(gpu, monkeypatch))
+
+    assert (record.verdict, proven.least) == (SpeedVerdict.PASS, 1.0), record
+    assert record.ratio == pytest.approx(2.0, rel=0.05)
+    assert record.baseline_us == pytest.approx(2 * gpu.kernel_us, rel=0.1)
+
+    monkeypatch.setattr(Context, "captured", lambda self, work: None)
+    assert contest_on(gpu, monkeypatch).trial(QUICK).ratio < 1.0  # a launch by Python takes longer than a kernel
+
+
+def test_a_round_lasts_long_beside_what_changing_contexts_takes(monkeypatch):
+    gpu = SimulatedGpu()
+    trial = contest_on(gpu, monkeypatch).trial(QUICK)
+
+    assert min(pair.candidate_us for pair in trial.pairs) >= 20 * simulated_gpu.CHANGE_US
+    assert trial.answer_us == pytest.approx(gpu.kernel_us, rel=0.02)
+
+
+def test_a_graph_that_waits_for_the_gpu_makes_neither_side_replay(monkeypatch):
+    captured = Context.captured
+
+    def refused_once(self: Context, work):
+        monkeypatch.setattr(Context, "captured", captured)
+
+    monkeypatch.setattr(Context, "captured", refused_once)
+    trial = contest_on(SimulatedGpu(kernel_us=10.0), monkeypatch).trial(QUICK)
+    assert trial.ratio < 1.0
+
+
+def test_without_a_kernel_in_an_empty_round_the_change_of_contexts_would_count_as_work(monkeypatch):
+    monkeypatch.setattr(trials, "REPLAYS", 1)
+    gpu = SimulatedGpu(kernel_us=50.0)
+    assert contest_on(gpu, monkeypatch).trial(QUICK).ratio == pytest.approx(2.0, rel=0.05)
+
+    run = Rounds.run
+
+    def without_a_kernel(self: Rounds, request, tensors):
+        if request.skip:
+            self.results = self.stand_ins
+            return Result(Done())
+        return run(self, request, tensors)
+
+    monkeypatch.setattr(Rounds, "run", without_a_kernel)
+    assert contest_on(gpu, monkeypatch).trial(QUICK).ratio < 1.95
 
 
 def test_one_reading_of_a_sleeping_gpu_would_blame_the_machine():
@@ -203,24 +252,29 @@ def test_work_on_a_second_stream_counts_like_any_other(monkeypatch):
 def test_events_that_lie_change_no_verdict(factor, monkeypatch):
     gpu = SimulatedGpu()
     context = Context(gpu)
-    clock = CudaEventClock(torch.device("cuda"), cold=False, cuda=lying_events(gpu, context, factor))
-    clock._now_ns = lambda: round(gpu.now_us * 1e3)
     x = torch.ones(64, 32)
+
+    def clock_of(context: Context) -> CudaEventClock:
+        clock = CudaEventClock(torch.device("cuda"), cold=False, cuda=lying_events(gpu, context, factor))
+        clock._now_ns = lambda: round(gpu.now_us * 1e3)
+        return clock
 
     def call() -> None:
         with context:
             torch.tanh(x)
 
-    reading = clock.read(call, 20)
+    reading = clock_of(context).read(call, 20)
     assert reading.time_us == pytest.approx(factor * 20 * gpu.kernel_us, rel=0.03)
     assert reading.wall_us == pytest.approx(20 * gpu.kernel_us, rel=0.03)
 
     def measured_by_events(context: Context):
+        clock = clock_of(context)
         return lambda x, bias: (clock.read(lambda: None, 1), bias_silu(x, bias))[1]
 
-    for answer in (honest, measured_by_events):
-        trial = contest_on(gpu, monkeypatch, answer=answer).trial(QUICK)
-        assert trial.ratio == pytest.approx(2.0, rel=0.15)  # its own measuring costs an answer time
+    assert contest_on(gpu, monkeypatch, answer=honest).trial(QUICK).ratio == pytest.approx(2.0, rel=0.15)
+    assert (
+        1.5 < contest_on(gpu, monkeypatch, answer=measured_by_events).trial(QUICK).ratio < 1.85
+    )  # measuring takes time
 
 
 def test_the_forms_of_outputs_are_found_without_memory_or_work():
@@ -272,6 +326,19 @@ def test_this_process_is_no_neighbour_in_a_container_and_a_neighbour_stays_one(i
     assert problems("cuda", gpu) == ("1 other processes compute on NVIDIA Simulated",)
     record, proven = measure(contest_on(gpu, monkeypatch))
     assert (record.verdict, proven.least, proven.most) == (SpeedVerdict.ENVIRONMENT, 0.0, 1.0)  # counted cost decides
+
+
+def test_a_neighbour_that_comes_while_the_answer_is_timed_leaves_the_points_to_counted_cost(monkeypatch):
+    gpu = SimulatedGpu()
+    of, take = contest_on(gpu, monkeypatch), Contest.trial
+
+    def joined(self: Contest, plan: Plan):
+        gpu.neighbours.append(4_000)
+        return take(self, plan)
+
+    monkeypatch.setattr(Contest, "trial", joined)
+    record, proven = measure(of)
+    assert (record.verdict, proven.least, proven.most) == (SpeedVerdict.ENVIRONMENT, 0.0, 1.0)
 
 
 def test_without_looking_at_the_namespace_this_process_would_be_a_neighbour(monkeypatch):

@@ -1,7 +1,10 @@
 """The device nodes of a worker with a GPU, from a folder that looks like /dev; nothing here has run on CUDA."""
 
 import copy
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from autograder.host.sandbox.interpreter import rlimits, zygote_environment
 from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.resource_limits import Limits
 from tests import skips
+from tests.architecture.source_tree import ROOT
 from tests.autograder.host.sandbox.conftest import OWN_CONFINED, opened
 
 GPU_1 = Device("cuda:1", ("/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm"), ("/sys",), visible="GPU-b1")
@@ -256,6 +260,55 @@ def test_the_driver_gets_the_memory_files_that_it_needs() -> None:
 
     assert rules == seccomp.program(countable_memory_only=False)
     assert rules != Bubblewrap(None)._rules()
+
+
+def test_a_confined_worker_with_a_gpu_may_listen_as_the_driver_does_and_reaches_nobody() -> None:
+    with_gpu, without = (tried_sockets(with_gpu=has_gpu) for has_gpu in (True, False))
+
+    assert with_gpu == {"listen": "", "connect": "EPERM", "accept": "EPERM", "datagrams": "EPERM", "internet": "EPERM"}
+    assert set(without.values()) == {"EPERM"}
+
+
+def tried_sockets(*, with_gpu: bool) -> dict[str, str]:
+    """Return the name of the error of each attempt in a process with the filter of levels 3 and 4; empty for none."""
+    rules = seccomp.program(countable_memory_only=False, without_namespaces=True, with_gpu=with_gpu)
+    program = [sys.executable, "-c", SOCKETS, str(ROOT), rules.hex()]
+    done = subprocess.run(program, capture_output=True, text=True, check=True, timeout=60)
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+SOCKETS = """
+import contextlib, errno, json, os, socket, sys
+sys.path.insert(0, sys.argv[1])
+from autograder.worker.confinement import kernel
+
+def tried(attempt):
+    try:
+        attempt()
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return ""
+
+def listening(number=1):
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(f"\\0a test of the course, {os.getpid()}, {number}")
+    server.listen()
+    return server
+
+server, client = listening(2), socket.socket(socket.AF_UNIX)
+server.settimeout(0)
+kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+kernel.filter_system_calls(bytes.fromhex(sys.argv[2]))
+attempts = {
+    "listen": listening,
+    "connect": lambda: client.connect(server.getsockname()),
+    "accept": server.accept,
+    "datagrams": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),
+    "internet": lambda: socket.socket(socket.AF_INET),
+}
+print(json.dumps({name: tried(attempt) for name, attempt in attempts.items()}))
+"""
 
 
 def test_a_worker_with_a_gpu_may_have_the_data_of_the_driver_too() -> None:

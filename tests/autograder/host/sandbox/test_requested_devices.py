@@ -143,7 +143,7 @@ def test_problems_of_a_gpu_are_read_before_a_contest_and_reach_the_verdict(
     assessed = SimpleNamespace(verdict="environment", passing=None, trial=None, attempts=1, flags=())
 
     def assess(*about: Any) -> SimpleNamespace:
-        said.append(about[3])
+        said.append(about[3]())
         return assessed
 
     monkeypatch.setattr(contests, "assess", assess)
