@@ -59,7 +59,7 @@ EXERCISE = Exercise(
         sequence=1024,
         on_gpu=scheduled_speed(
             scheduled("of one layer with long sequences", ALL, width=64, heads=4),
-            1.33,  # an H200 computes the same attention in float32, and reached 1.30
+            1.33,  # an H200 reached 1.30
             batch=8,
             sequence=1024,
         ),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import torch
 
 from autograder.host.clock.memory import HostMemory, Memory, Parcel, Problem
+from autograder.host.records import ExerciseStatus
 from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol.requests.answers import InputForm
 from autograder.protocol.requests.loads import Cost, CountGraph
@@ -56,14 +57,15 @@ class Side:
     _count: int = field(default=0, repr=False)
 
     def open(self, count: int) -> None:
-        """Give the worker memory for the outputs of `count` problems a round."""
+        """Give the worker memory for `count` problems a round, and let it capture the round if rounds are replayed."""
         self.close_memory()
         self._memory, self._count = self.memory([f for _ in range(count) for f in self.forms]), count
         lent = self._memory.lent()
         request = LendOutputs(len(self.forms), lent.block)
         self.session.send_shared(request, lent.tensors, lent.first_bytes, lent.fds)
-        if self.replays:
-            self._captured()
+        if self.replays and not self._captured():
+            message = f"A round of {count} calls cannot be captured on this GPU, where one of a single call can."
+            raise AnswerFailedError(ExerciseStatus.STUDENT_ERROR, message, fatal=True)
 
     def can_replay(self) -> bool:
         """Tell whether the worker can replay its rounds: on a GPU, what it computes never waits for the device."""

@@ -102,6 +102,17 @@ def test_a_graph_that_waits_for_the_gpu_makes_neither_side_replay(monkeypatch):
     assert trial.ratio < 1.0
 
 
+def test_a_round_that_is_too_large_to_capture_is_told_and_not_called_instead(monkeypatch):
+    captured = Context.captured
+
+    def only_small(self: Context, work):
+        return captured(self, work) if len(work()) == 1 else None
+
+    monkeypatch.setattr(Context, "captured", only_small)
+    with pytest.raises(AnswerFailedError, match=r"A round of \d+ calls cannot be captured on this GPU"):
+        contest_on(SimulatedGpu(kernel_us=10.0), monkeypatch).trial(QUICK)
+
+
 def test_without_a_kernel_in_an_empty_round_the_change_of_contexts_would_count_as_work(monkeypatch):
     monkeypatch.setattr(trials, "REPLAYS", 1)
     gpu = SimulatedGpu(kernel_us=50.0)
