@@ -101,7 +101,8 @@ class KernelContest:
 
     def _kernels(self) -> Side:
         session = Session(self.sandbox, self.load, wall_s=self.wall_s)
-        return Side(session, _forms(self.of.outputs), memory=self._memory(self.of.inputs, self.of.outputs))
+        memory = self._memory(self.of.inputs, self.of.outputs)
+        return Side(session, _forms(self.of.outputs), memory=memory, most_replays=1)
 
     def _copy(self) -> Side:
         return self._copying(CopySide, draw=self._drawing(self._copied))

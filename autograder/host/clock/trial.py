@@ -27,9 +27,6 @@ from course_lib.verify.error_rule import ROUNDINGS, deviation
 
 WINDOW_US = 2_000.0  # least time of a baseline's round, long compared with scheduling and messages
 MOST_PROBLEMS = 1024
-REPLAYS = 8
-"""Replays in a round on a GPU. Changing to the worker's context takes a tenth to half of a millisecond, so a round of
-2 ms scatters by several percent."""
 WARM_UPS = 3
 SIZINGS, ENOUGH = 3, 1.25  # a short round is mostly its own cost, so a problem seems to take longer than in a long one
 LEAST_PAIRS = least_pairs(ALPHA)
@@ -147,7 +144,7 @@ def _replay_where_both_can(candidate: Side, baseline: Side) -> None:
     sides = (baseline, candidate)
     both = candidate.is_clean and baseline.is_clean and all(side.can_replay() for side in sides)
     for side in sides:
-        side.replays = REPLAYS if both else 0
+        side.replays = min(each.most_replays for each in sides) if both else 0
 
 
 def can_be_timed(control: Callable[[int], Trial]) -> bool:

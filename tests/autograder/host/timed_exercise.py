@@ -76,7 +76,8 @@ class SimulatedSide:
     closed: bool = False
     sizes: list[int] = field(default_factory=list)
     worker_pid: int = -1
-    replays: bool = False
+    replays: int = 0
+    most_replays: int = 8
 
     @property
     def session(self) -> "SimulatedSide":

@@ -23,6 +23,7 @@ from autograder.host.sandbox import open_sandbox
 from autograder.host.traced import TensorSpec
 from autograder.protocol.requests.kernel_runs import LoadTimedKernels
 from autograder.protocol.requests.loads import LoadAnswer, Part
+from autograder.worker.rounds import Rounds
 from course_lib.timing.environment import lasting_problems
 from tests import simulated_gpu
 from tests.autograder.exercises.judged import judged, known_answer, reference
@@ -127,6 +128,18 @@ def test_kernels_that_end_their_process_earn_nothing_and_a_gpu_without_a_copy_bl
     assert (found.assessed, found.badge) == (True, None)
     found = badge(monkeypatch, honest, dies="kernels and copy")
     assert (found.assessed, found.badge, found.reason) == (False, None, kernel_badge.NO_COPY)
+
+
+def test_no_round_of_a_students_kernels_is_replayed_twice_since_they_could_see_that_their_output_is_there(monkeypatch):
+    run, replays = Rounds.run, []
+
+    def noted(self, request, tensors):
+        replays.append(request.replays)
+        return run(self, request, tensors)
+
+    monkeypatch.setattr(Rounds, "run", noted)
+    assert badge(monkeypatch, honest).badge is Badge.GOLD
+    assert set(replays) == {0, 1}  # 0 in empty rounds
 
 
 def test_a_slow_gpu_gives_no_verdict(monkeypatch):

@@ -3,13 +3,16 @@
 Where a test has a repair, it also switches the repair off, and shows the wrong result.
 """
 
+import functools
+
 import pytest
 import torch
 from torch.nn import functional as F
 
 from autograder.host.artifacts import Artifact
-from autograder.host.clock import trial as trials
+from autograder.host.clock import contest as contests
 from autograder.host.clock.contest import Contest, contest, measure, problems
+from autograder.host.clock.side import Side
 from autograder.host.clock.trial import Plan, WrongTimedOutputError
 from autograder.host.draw import Draw
 from autograder.host.records import CountedCost, SpeedVerdict
@@ -114,7 +117,7 @@ def test_a_round_that_is_too_large_to_capture_is_told_and_not_called_instead(mon
 
 
 def test_without_a_kernel_in_an_empty_round_the_change_of_contexts_would_count_as_work(monkeypatch):
-    monkeypatch.setattr(trials, "REPLAYS", 1)
+    monkeypatch.setattr(contests, "Side", functools.partial(Side, most_replays=1))
     gpu = SimulatedGpu(kernel_us=50.0)
     assert contest_on(gpu, monkeypatch).trial(QUICK).ratio == pytest.approx(2.0, rel=0.05)
 
