@@ -165,7 +165,7 @@ class Context(TorchDispatchMode):
         if not isinstance(formed, torch.Tensor):  # a value for Python, which waits for the device
             self.synchronize()
             return func(*args, **kwargs)
-        formed.fill_(float("nan") if formed.is_floating_point() else 77)
+        formed.fill_(float("nan") if formed.is_floating_point() else 1)
         self._launch(work_us, lambda: formed.copy_(func(*args, **kwargs)), launch_us)
         return formed
 

@@ -69,6 +69,8 @@ class Cuda:
         try:
             with torch.cuda.graph(graph):
                 results = work()
+        except torch.OutOfMemoryError:
+            raise
         except RuntimeError:  # work that waits for the device, or that draws in a way of its own
             return None
 

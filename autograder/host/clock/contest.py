@@ -17,7 +17,7 @@ from autograder.host import shared_inputs
 from autograder.host.artifacts import Artifact
 from autograder.host.clock.gpu import CUDA, Gpu
 from autograder.host.clock.memory import DeviceMemory, HostMemory, Memory, Problem
-from autograder.host.clock.side import Side
+from autograder.host.clock.side import REPLAYS, Side
 from autograder.host.clock.trial import Job, Plan, Trial, run_trial
 from autograder.host.clock.verdict import Assessment, assess, enough
 from autograder.host.compute_lock import compute_lock
@@ -136,7 +136,15 @@ class Contest:
         tensors = [shared_inputs.to_raw(t) for t in artifact.tensors.values()]
         session = Session(self.sandbox, load, tensors, wall_s=self.wall_s)
         is_strict = self.student is not None
-        return Side(session, self._forms, is_strict=is_strict, is_baseline=is_baseline, memory=self._memory)
+        most = 0 if is_strict else REPLAYS  # a student's function is called, so its baseline is, also beside itself
+        return Side(
+            session,
+            self._forms,
+            is_strict=is_strict,
+            is_baseline=is_baseline,
+            memory=self._memory,
+            most_replays=most,
+        )
 
     def _load(self, artifact: Artifact) -> LoadGraph:
         return LoadGraph(artifact.graph, tuple(artifact.tensors), training=False)

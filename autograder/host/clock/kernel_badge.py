@@ -10,7 +10,7 @@ from autograder.host.bandwidth import MOST_SHARE, SHARES
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.clock.contest import GRADED, NEEDS_GPU, one_at_a_time, problems
 from autograder.host.clock.gpu import CUDA, Gpu
-from autograder.host.clock.kernel_contest import KernelContest, Shares
+from autograder.host.clock.kernel_contest import WINDOW_US, KernelContest, Shares
 from autograder.host.clock.trial import WrongTimedOutputError, can_be_timed
 from autograder.host.clock.verdict import Assessment, assess, enough
 from autograder.host.draw import Draw
@@ -25,7 +25,6 @@ from course_lib.timing.decisions import CONFIDENCE
 from course_lib.timing.summaries import median_interval
 
 SECRET = "measured bandwidth"  # names the draw of inputs
-WINDOW_US = 6_000.0  # of a round, which is not replayed; less where the GPU's memory holds no more
 NOT_RIGHT = "Kernels are timed if every check of the answer passed."
 NO_COPY = "The copy itself could not be timed on this GPU."
 REVIEW = "There is no badge until a person has looked at the answer."
@@ -93,7 +92,7 @@ def _badge(result: Assessment) -> Badge | None:
 
 def _flags(result: Assessment) -> list[str]:
     share = max(result.passing.ratio, result.full.ratio, result.trial.ratio)
-    if share <= MOST_SHARE:
+    if share <= MOST_SHARE or result.verdict is Verdict.ENVIRONMENT:
         return []
     return [f"faster than memory allows: the kernels move their bytes at {share:.2f} of a copy's bandwidth"]
 

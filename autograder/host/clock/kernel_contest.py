@@ -26,7 +26,8 @@ from autograder.host.traced import Program, TensorSpec, traced
 from autograder.protocol.requests.kernel_runs import LoadTimedKernels
 from autograder.protocol.requests.loads import LoadGraph
 
-SHARE_OF_DEVICE = 10  # free memory over memory of one round, which lets a round of a GPU's copies take 2 ms
+SHARE_OF_DEVICE = 10  # free memory over memory of one round, which lets a round of a GPU's copies take about 3 ms
+WINDOW_US = 6_000.0  # of a round, which is not replayed; less where the GPU's memory holds no more
 
 
 class Shares(Thresholds):
@@ -74,7 +75,7 @@ class KernelContest:
         draw = self._drawing(self._copied)
         job = Job(draw, lambda problem: (_copy_of(*problem),), self._most_bytes())
         with contextlib.closing(self._plain_copy()) as first, contextlib.closing(self._plain_copy()) as second:
-            return run_trial(first, second, job, Plan(max_pairs=pairs))
+            return run_trial(first, second, job, Plan(max_pairs=pairs, window_us=WINDOW_US))
 
     def _job(self) -> Job:
         def reference(problem: Problem) -> Problem:
@@ -114,7 +115,7 @@ class KernelContest:
         copy = traced(Program("a copy", lambda: _copy_of, self._copied, 0), self.draw)
         session = Session(self.sandbox, LoadGraph(copy.graph, (), training=False), wall_s=self.wall_s)
         memory = self._memory(self._copied, self._copied)
-        return make(session, _forms(self._copied), is_baseline=True, memory=memory, **how)
+        return make(session, _forms(self._copied), is_baseline=True, memory=memory, most_replays=1, **how)
 
     def _memory(
         self, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]

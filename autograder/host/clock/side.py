@@ -60,10 +60,17 @@ class Side:
     replays: int = 0
     _memory: Memory | None = field(default=None, repr=False)
     _count: int = field(default=0, repr=False)
+    _captures: bool = field(default=False, repr=False)  # whether the round that is open was captured
 
     def open(self, count: int) -> None:
-        """Give the worker memory for `count` problems a round, and let it capture the round if rounds are replayed."""
+        """Give the worker memory for `count` problems a round, and let it capture the round if rounds are replayed.
+
+        Nothing changes if that is open already: what a worker maps on a GPU stays mapped until the worker ends.
+        """
+        if self._memory is not None and (self._count, self._captures) == (count, bool(self.replays)):
+            return
         self.close_memory()
+        self._captures = bool(self.replays)
         self._memory, self._count = self.memory([f for _ in range(count) for f in self.forms]), count
         lent = self._memory.lent()
         request = LendOutputs(len(self.forms), lent.block)
@@ -73,18 +80,34 @@ class Side:
             raise AnswerFailedError(ExerciseStatus.STUDENT_ERROR, message, fatal=True)
 
     def can_replay(self) -> bool:
-        """Tell whether the worker can replay its rounds: on a GPU, what it computes never waits for the device."""
+        """Tell whether the worker can replay its rounds: on a GPU, what it computes never waits for the device.
+
+        A capture that fails leaves its stream and its random numbers in disorder, so that worker ends, and the next
+        request starts a new one.
+        """
         self.open(1)
-        return self._memory is not None and self._memory.on_gpu and self._captured()
+        if not self.most_replays or self._memory is None or not self._memory.on_gpu:
+            return False
+        self._captures = self._captured()
+        if not self._captures:
+            self.close()
+        return self._captures
 
     def _captured(self) -> bool:
         return self.session.call_with(CaptureRound(self._count), ()).body.replays
 
     def window(
-        self, problems: Sequence[Problem], *, skip: bool = False, bare: bool = False, draws: int | None = None
+        self,
+        problems: Sequence[Problem],
+        *,
+        skip: bool = False,
+        bare: bool = False,
+        draws: int | None = None,
+        once: bool = False,
     ) -> Window:
         """Run one round; with `skip` the worker calls nothing, with `bare` it copies no outputs either.
 
+        With `once` a captured round is replayed once only.
         With `draws`, dropout masks follow from this seed, which takes other operators: the time means nothing.
         """
         assert self._memory is not None, "open comes first"
@@ -92,6 +115,7 @@ class Side:
         parcel = self._memory.parcel(problems)
         deliver = self.is_strict and not bare
         replays = self.replays if not skip and draws is None else 0
+        replays = min(replays, 1) if once else replays
         request = RunRound(len(problems), into=self.into, skip=skip, deliver=deliver, replays=replays, draws=draws)
         if not self.is_strict:
             self._memory.deliver()

@@ -175,7 +175,7 @@ def _calibrated(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
 def _take_pairs(trial: Trial, candidate: Side, baseline: Side, job: Job, plan: Plan) -> None:
     candidate.open(trial.problems)
     for _ in range(WARM_UPS):
-        _pair(candidate, baseline, job, trial)
+        _pair(candidate, baseline, job, trial, once=True)
     end_s = time.monotonic() + plan.budget_s
     while len(trial.pairs) < LEAST_PAIRS or (len(trial.pairs) < plan.max_pairs and time.monotonic() < end_s):
         trial.pairs.append(_pair(candidate, baseline, job, trial))
@@ -220,15 +220,20 @@ def _one_us(baseline: Side, job: Job, count: int) -> float:
     return net_us(min(times_us), baseline.empty_us(problems)) / (count * max(baseline.replays, 1))
 
 
-def _pair(candidate: Side, baseline: Side, job: Job, trial: Trial) -> Pair:
-    """Run rounds of both sides in turn, each on new inputs, until each side had its tries."""
+def _pair(candidate: Side, baseline: Side, job: Job, trial: Trial, *, once: bool = False) -> Pair:
+    """Run rounds of both sides in turn, each on new inputs, until each side had its tries.
+
+    With `once`, a captured round is replayed once. Replays have the same inputs, and a graph that keeps a state could
+    do a part of the work in each. Its operators do the same in every replay, so one replay that is right shows that
+    each does all of it.
+    """
     times_us: dict[int, list[float]] = {id(candidate): [], id(baseline): []}
     for _ in range(trial.tries):
         problems = _drawn(job, trial)
         sides = [candidate, baseline]
         if random.SystemRandom().random() < 0.5:
             sides.reverse()
-        windows = {id(side): side.window(problems) for side in sides}
+        windows = {id(side): side.window(problems, once=once) for side in sides}
         _verify(problems, windows[id(candidate)], candidate, job)
         for side, window in windows.items():
             times_us[side].append(window.time_us)

@@ -122,7 +122,8 @@ def assess(
     if not problems and (problems := faults()):
         passed, whole = (decide_speedup(trials[-1].credited, cut, problems=problems) for cut in cuts)
         stands = (passed, whole)
-    return Assessment(*stands, trials[-1], len(trials), tuple(_flags(*stands, trials, thresholds)))
+    flags = () if problems else tuple(_flags(*stands, trials, thresholds))  # a disturbed ratio says nothing
+    return Assessment(*stands, trials[-1], len(trials), flags)
 
 
 def settled(decisions: Sequence[Decision]) -> Decision | None:

@@ -26,8 +26,8 @@ CREATE_RULESET, ASK_VERSION = 444, 1
 NETWORK_SINCE, SCOPES_SINCE = 4, 6
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 PROC_GLOBAL = ("/proc/cpuinfo", "/proc/meminfo", "/proc/filesystems", "/proc/sys/vm/overcommit_memory")
-# Paths that the GPU driver reads, and a path of its own process where it writes the names of threads.
 DRIVER_NOTES = ("a worker can listen on a socket, as the driver does, and neither connect nor accept",)
+# Paths that the GPU driver reads, and a path of its own process where it writes the names of threads.
 DRIVER_READS, DRIVER_WRITES = ("/proc/driver/nvidia", "/proc/devices"), ("/proc/self/task",)
 
 

@@ -179,7 +179,8 @@ def numbers(names: Sequence[str]) -> dict[str, int]:
 def _refuse_shared_resources(rules: _Filter, *, with_gpu: bool) -> None:
     """Refuse calls that reach others without opening a file; connected pairs of stream sockets stay allowed.
 
-    The driver of a GPU makes a stream socket and listens on it. It can, and neither connects nor accepts.
+    The driver of a GPU makes a stream socket and listens on it. The worker may do this too. It can neither connect nor
+    accept.
     """
     for name in SHARED_RESOURCES:
         if not (with_gpu and name in LISTENING):

@@ -45,7 +45,7 @@ class Captured:
 
 @dataclass(frozen=True)
 class CaptureRound(Request[Captured]):
-    """Capture the calls on every problem in a CUDA graph; only asked of a worker without a student's Python code."""
+    """Capture the calls on every problem in a CUDA graph; asked where no Python of a student runs in a round."""
 
     problems: int
 

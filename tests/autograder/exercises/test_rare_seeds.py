@@ -11,6 +11,7 @@ LOST = [
     ("10_fuse_where_it_pays", "the value that leaves its register", 3006142324128547907),
     ("10_fuse_where_it_pays", "the time of many kernels", 111),
     ("10_fuse_where_it_pays", "the value that leaves its register", 674),
+    ("11_replace_block_end", "other ranks, sizes and dtypes", 379),
     ("12_layer_norm", "forward: a large mean", 73),
     ("12_masked_blend", "lengths around a block", 752),
     ("13_tiled_attention", "causal output", 18),

@@ -77,6 +77,7 @@ class SimulatedSide:
     sizes: list[int] = field(default_factory=list)
     worker_pid: int = -1
     replays: int = 0
+    beginning_us: float = 0.0  # of a round that computes, whatever it computes
     most_replays: int = 8
 
     @property
@@ -89,9 +90,11 @@ class SimulatedSide:
     def can_replay(self) -> bool:
         return False
 
-    def window(self, problems: Sequence[Problem], *, skip: bool = False, bare: bool = False) -> Window:
+    def window(
+        self, problems: Sequence[Problem], *, skip: bool = False, bare: bool = False, once: bool = False
+    ) -> Window:
         assert len(problems) == self.sizes[-1]
-        work_us = 0.0 if skip else self.problem_us * len(problems) * self.noise() * self.alone()
+        work_us = 0.0 if skip else self.beginning_us + self.problem_us * len(problems) * self.noise() * self.alone()
         outputs = tuple(self.spoil(reference(problem)) for problem in problems)
         return Window(EMPTY_US + work_us, outputs, self.wrote_late, self.wrote_inputs)
 

@@ -56,6 +56,13 @@ class Asked(Thresholds):
     passing, full = 1.2, 2.0
 
 
+def test_the_size_of_a_round_follows_from_rounds_of_about_that_size():
+    baseline = SimulatedSide(100.0, beginning_us=1_000.0)
+    run_trial(SimulatedSide(100.0), baseline, job(), Plan(max_pairs=9))
+
+    assert baseline.sizes[-1] >= 6  # a round of one problem says that a problem takes 1,100 µs, so 2 fill a round
+
+
 @pytest.mark.parametrize("noise", ["quiet", "loaded"])
 def test_a_known_ratio_of_1_5_passes_at_1_2_and_fails_at_2_in_100_of_100_runs(noise):
     results = [judged(1.5, Asked(10.0), noise, seed) for seed in range(100)]

@@ -3,7 +3,7 @@
 Where a test has a repair, it also switches the repair off, and shows the wrong result.
 """
 
-import functools
+import dataclasses
 
 import pytest
 import torch
@@ -101,8 +101,62 @@ def test_a_graph_that_waits_for_the_gpu_makes_neither_side_replay(monkeypatch):
         monkeypatch.setattr(Context, "captured", captured)
 
     monkeypatch.setattr(Context, "captured", refused_once)
+    ended: list[int] = []
+    close = SimulatedSession.close
+    monkeypatch.setattr(SimulatedSession, "close", lambda self: (ended.append(self.pid), close(self))[1])
     trial = contest_on(SimulatedGpu(kernel_us=10.0), monkeypatch).trial(QUICK)
     assert trial.ratio < 1.0
+    assert sorted(ended.count(pid) for pid in set(ended)) == [1, 2]  # a failed capture spoils a worker
+
+
+class Spread(torch.nn.Module):
+    """Compute another eighth of the rows in each call, and return what the calls together have computed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("state", torch.zeros(64, 32))
+        self.register_buffer("first", torch.zeros(1, dtype=torch.int64))
+        self.register_buffer("eighth", torch.arange(8))
+
+    def forward(self, x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        zero = torch.mul(torch.select(x.view(-1), 0, 0), 0).to(torch.int64)  # so that nothing is computed by tracing
+        first = self.first + zero
+        rows = first + self.eighth
+        part = F.silu(torch.index_select(x, 0, rows) + bias)
+        self.state.copy_(torch.scatter(self.state, 0, rows.unsqueeze(1).expand(8, 32), part))
+        self.first.copy_(torch.remainder(first + 8, 64))
+        return self.state
+
+
+def test_a_graph_that_spreads_its_work_over_replays_is_wrong(monkeypatch):
+    gpu = SimulatedGpu(kernel_us=2_000.0)  # one problem a round
+
+    def spread() -> Contest:
+        of = contest_on(gpu, monkeypatch)
+        graph = traced(Program("spread", Spread, SHAPES, 0), Draw(3, "spread"))
+        return dataclasses.replace(of, artifact=Artifact(graph.graph, graph.tensors))
+
+    with pytest.raises(WrongTimedOutputError):
+        spread().trial(QUICK)
+    window = Side.window
+    monkeypatch.setattr(Side, "window", lambda self, drawn, **how: window(self, drawn, **{**how, "once": False}))
+    assert len(spread().trial(QUICK).pairs) == 9  # eight replays compute all rows
+
+
+@pytest.mark.parametrize("answer", [None, honest], ids=["graph", "function"])
+def test_the_control_has_rounds_like_those_of_the_trial(answer, monkeypatch):
+    run, replays = Rounds.run, []
+
+    def noted(self: Rounds, request, tensors):
+        replays.append(request.replays)
+        return run(self, request, tensors)
+
+    monkeypatch.setattr(Rounds, "run", noted)
+    of = contest_on(SimulatedGpu(), monkeypatch, answer=answer)
+    of.trial(QUICK)
+    of_trial, replays[:] = max(replays), []
+    of.control(9)
+    assert max(replays) == of_trial == (contests.REPLAYS if answer is None else 0)
 
 
 def test_a_round_that_is_too_large_to_capture_is_told_and_not_called_instead(monkeypatch):
@@ -117,7 +171,7 @@ def test_a_round_that_is_too_large_to_capture_is_told_and_not_called_instead(mon
 
 
 def test_without_a_kernel_in_an_empty_round_the_change_of_contexts_would_count_as_work(monkeypatch):
-    monkeypatch.setattr(contests, "Side", functools.partial(Side, most_replays=1))
+    monkeypatch.setattr(contests, "REPLAYS", 1)
     gpu = SimulatedGpu(kernel_us=50.0)
     assert contest_on(gpu, monkeypatch).trial(QUICK).ratio == pytest.approx(2.0, rel=0.05)
 
@@ -353,6 +407,7 @@ def test_a_neighbour_that_comes_while_the_answer_is_timed_leaves_the_points_to_c
     monkeypatch.setattr(Contest, "trial", joined)
     record, proven = measure(of)
     assert (record.verdict, proven.least, proven.most) == (SpeedVerdict.ENVIRONMENT, 0.0, 1.0)
+    assert record.flags == ()
 
 
 def test_without_looking_at_the_namespace_this_process_would_be_a_neighbour(monkeypatch):
