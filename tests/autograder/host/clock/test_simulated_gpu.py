@@ -3,22 +3,17 @@
 Where a test has a repair, it also switches the repair off, and shows the wrong result.
 """
 
-import dataclasses
-
 import pytest
 import torch
 from torch.nn import functional as F
 
-from autograder.host.artifacts import Artifact
-from autograder.host.clock import contest as contests
 from autograder.host.clock.contest import Contest, contest, measure, problems
-from autograder.host.clock.side import Side
 from autograder.host.clock.trial import Plan, WrongTimedOutputError
 from autograder.host.draw import Draw
 from autograder.host.records import CountedCost, SpeedVerdict
 from autograder.host.session import AnswerFailedError
 from autograder.host.speed import Speed
-from autograder.host.traced import Program, TensorSpec, traced
+from autograder.host.traced import Program, TensorSpec
 from autograder.protocol import Done, Result
 from autograder.worker.rounds import Rounds
 from autograder.worker.tensors import NotATensorError
@@ -28,36 +23,8 @@ from course_lib.timing.cuda_clocks import CudaEventClock, CudaWallClock
 from course_lib.timing.environment import parse_gpu
 from course_lib.timing.measurement import open_clock
 from tests import simulated_gpu
-from tests.simulated_gpu import Context, SimulatedGpu, SimulatedSession, lying_events, put_in_place
-
-SHAPES = (TensorSpec((64, 32)), TensorSpec((32,)))
-SEPARATE = Program("`F.silu(x + bias)`", lambda: lambda x, bias: F.silu(x + bias), SHAPES, 0)
-FUSED = Program("`bias_silu(x, bias)`", lambda: lambda x, bias: bias_silu(x, bias), SHAPES, 0)
-SPEED = Speed(SEPARATE, ideal_ratio=2.0)
-QUICK = Plan(max_pairs=9, tries=1)
-
-
-def contest_on(gpu: SimulatedGpu, monkeypatch, *, answer=None, dies_after: int = -1) -> Contest:
-    """Return a contest whose workers are on the simulated GPU: a graph, or a student's function.
-
-    `answer` takes the worker's context and returns the function. The answer's worker dies after so many requests.
-    """
-
-    def student() -> SimulatedSession:
-        made = SimulatedSession(gpu, None, answer=answer)
-        made.left = dies_after if dies_after >= 0 else None
-        return made
-
-    put_in_place(gpu, monkeypatch)
-    draw = Draw(3, "simulated")
-    if answer is not None:
-        return contest(SPEED, draw, None, 60.0, student=student, device="cuda", gpu=gpu)
-    graph = traced(FUSED, draw)
-    return contest(SPEED, draw, None, 60.0, artifact=Artifact(graph.graph, graph.tensors), device="cuda", gpu=gpu)
-
-
-def honest(context: Context):
-    return lambda x, bias: bias_silu(x, bias)
+from tests.autograder.host.clock.simulated_contest import QUICK, SHAPES, contest_on, honest
+from tests.simulated_gpu import Context, SimulatedGpu, lying_events
 
 
 @pytest.mark.parametrize("answer", [None, honest], ids=["graph", "function"])
@@ -72,119 +39,6 @@ def test_a_gpu_that_sleeps_at_first_gives_the_true_ratio_and_no_excuse(answer, m
     rows, bias = 64 * 32 * 4, 32 * 4  # bytes
     costs = (CountedCost(1, 2 * rows + bias), CountedCost(2, 4 * rows + bias)) if answer is None else (None, None)
     assert (record.answer_cost, record.baseline_cost) == costs
-
-
-def test_small_kernels_are_timed_without_their_launches(monkeypatch):
-    gpu = SimulatedGpu(kernel_us=10.0)
-    record, proven = measure(contest_on(gpu, monkeypatch))
-
-    assert (record.verdict, proven.least) == (SpeedVerdict.PASS, 1.0), record
-    assert record.ratio == pytest.approx(2.0, rel=0.05)
-    assert record.baseline_us == pytest.approx(2 * gpu.kernel_us, rel=0.1)
-
-    monkeypatch.setattr(Context, "captured", lambda self, work: None)
-    assert contest_on(gpu, monkeypatch).trial(QUICK).ratio < 1.0  # a launch by Python takes longer than a kernel
-
-
-def test_a_round_lasts_long_beside_what_changing_contexts_takes(monkeypatch):
-    gpu = SimulatedGpu()
-    trial = contest_on(gpu, monkeypatch).trial(QUICK)
-
-    assert min(pair.candidate_us for pair in trial.pairs) >= 20 * simulated_gpu.CHANGE_US
-    assert trial.answer_us == pytest.approx(gpu.kernel_us, rel=0.02)
-
-
-def test_a_graph_that_waits_for_the_gpu_makes_neither_side_replay(monkeypatch):
-    captured = Context.captured
-
-    def refused_once(self: Context, work):
-        monkeypatch.setattr(Context, "captured", captured)
-
-    monkeypatch.setattr(Context, "captured", refused_once)
-    ended: list[int] = []
-    close = SimulatedSession.close
-    monkeypatch.setattr(SimulatedSession, "close", lambda self: (ended.append(self.pid), close(self))[1])
-    trial = contest_on(SimulatedGpu(kernel_us=10.0), monkeypatch).trial(QUICK)
-    assert trial.ratio < 1.0
-    assert sorted(ended.count(pid) for pid in set(ended)) == [1, 2]  # a failed capture spoils a worker
-
-
-class Spread(torch.nn.Module):
-    """Compute another eighth of the rows in each call, and return what the calls together have computed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("state", torch.zeros(64, 32))
-        self.register_buffer("first", torch.zeros(1, dtype=torch.int64))
-        self.register_buffer("eighth", torch.arange(8))
-
-    def forward(self, x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        zero = torch.mul(torch.select(x.view(-1), 0, 0), 0).to(torch.int64)  # so that nothing is computed by tracing
-        first = self.first + zero
-        rows = first + self.eighth
-        part = F.silu(torch.index_select(x, 0, rows) + bias)
-        self.state.copy_(torch.scatter(self.state, 0, rows.unsqueeze(1).expand(8, 32), part))
-        self.first.copy_(torch.remainder(first + 8, 64))
-        return self.state
-
-
-def test_a_graph_that_spreads_its_work_over_replays_is_wrong(monkeypatch):
-    gpu = SimulatedGpu(kernel_us=2_000.0)  # one problem a round
-
-    def spread() -> Contest:
-        of = contest_on(gpu, monkeypatch)
-        graph = traced(Program("spread", Spread, SHAPES, 0), Draw(3, "spread"))
-        return dataclasses.replace(of, artifact=Artifact(graph.graph, graph.tensors))
-
-    with pytest.raises(WrongTimedOutputError):
-        spread().trial(QUICK)
-    window = Side.window
-    monkeypatch.setattr(Side, "window", lambda self, drawn, **how: window(self, drawn, **{**how, "once": False}))
-    assert len(spread().trial(QUICK).pairs) == 9  # eight replays compute all rows
-
-
-@pytest.mark.parametrize("answer", [None, honest], ids=["graph", "function"])
-def test_the_control_has_rounds_like_those_of_the_trial(answer, monkeypatch):
-    run, replays = Rounds.run, []
-
-    def noted(self: Rounds, request, tensors):
-        replays.append(request.replays)
-        return run(self, request, tensors)
-
-    monkeypatch.setattr(Rounds, "run", noted)
-    of = contest_on(SimulatedGpu(), monkeypatch, answer=answer)
-    of.trial(QUICK)
-    of_trial, replays[:] = max(replays), []
-    of.control(9)
-    assert max(replays) == of_trial == (contests.REPLAYS if answer is None else 0)
-
-
-def test_a_round_that_is_too_large_to_capture_is_told_and_not_called_instead(monkeypatch):
-    captured = Context.captured
-
-    def only_small(self: Context, work):
-        return captured(self, work) if len(work()) == 1 else None
-
-    monkeypatch.setattr(Context, "captured", only_small)
-    with pytest.raises(AnswerFailedError, match=r"A round of \d+ calls cannot be captured on this GPU"):
-        contest_on(SimulatedGpu(kernel_us=10.0), monkeypatch).trial(QUICK)
-
-
-def test_without_a_kernel_in_an_empty_round_the_change_of_contexts_would_count_as_work(monkeypatch):
-    monkeypatch.setattr(contests, "REPLAYS", 1)
-    gpu = SimulatedGpu(kernel_us=50.0)
-    assert contest_on(gpu, monkeypatch).trial(QUICK).ratio == pytest.approx(2.0, rel=0.05)
-
-    run = Rounds.run
-
-    def without_a_kernel(self: Rounds, request, tensors):
-        if request.skip:
-            self.results = self.stand_ins
-            return Result(Done())
-        return run(self, request, tensors)
-
-    monkeypatch.setattr(Rounds, "run", without_a_kernel)
-    assert contest_on(gpu, monkeypatch).trial(QUICK).ratio < 1.95
 
 
 def test_one_reading_of_a_sleeping_gpu_would_blame_the_machine():
