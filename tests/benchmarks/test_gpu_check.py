@@ -322,7 +322,7 @@ def test_on_cuda_the_sizes_are_those_that_the_targets_are_for(tmp_path: Path) ->
     assert plan.batch * plan.sequence >= 32_000
     assert (plan.config.hidden_size, plan.config.intermediate_size, plan.dtype) == (768, 3072, torch.bfloat16)
     kernels = kernel_times.cuda_plan()
-    assert any(rows >= kernel_times.ENOUGH_ROWS for rows, _ in kernels.sizes)
+    assert sum(rows >= kernel_times.ENOUGH_ROWS for rows, _ in kernels.sizes) >= 2
     assert kernels.budget_s < sections()["kernels"].budget_s
 
 

@@ -129,21 +129,28 @@ class Contest:
             return self._of_graph(self.artifact)
         assert self.student is not None, "either a graph or a student's function"
         session, into = self.student(), self.speed.into
-        return Side(session, self._forms, into=into, is_strict=True, is_clean=False, memory=self._memory)
+        return Side(
+            session,
+            self._forms,
+            into=into,
+            is_strict=True,
+            is_clean=False,
+            memory=self._memory,
+            most_replays=0,
+        )
 
     def _of_graph(self, artifact: Artifact, *, is_baseline: bool = False) -> Side:
         load = self._load(artifact)
         tensors = [shared_inputs.to_raw(t) for t in artifact.tensors.values()]
         session = Session(self.sandbox, load, tensors, wall_s=self.wall_s)
         is_strict = self.student is not None
-        most = 0 if is_strict else REPLAYS  # a student's function is called, so its baseline is, also beside itself
         return Side(
             session,
             self._forms,
             is_strict=is_strict,
             is_baseline=is_baseline,
             memory=self._memory,
-            most_replays=most,
+            most_replays=0 if is_strict else REPLAYS,  # like the other side, also where it is the baseline itself
         )
 
     def _load(self, artifact: Artifact) -> LoadGraph:

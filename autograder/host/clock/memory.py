@@ -40,6 +40,7 @@ class Memory(Protocol):
     """The memory of one worker's rounds, on the CPU or on a device."""
 
     on_gpu: bool
+    """Whether it lies on a GPU, where inputs have the same addresses in each round."""
 
     def lent(self) -> Parcel:
         """Return the request that tells the worker once where outputs go."""

@@ -85,6 +85,11 @@ class Trial:
     replays: int = 1  # of each problem in a round
 
     @property
+    def calls(self) -> int:
+        """Return how often a round computes a problem."""
+        return self.problems * self.replays
+
+    @property
     def ratio(self) -> float:
         """Return the median of the pairs' ratios."""
         return statistics.median(p.ratio for p in self.pairs)
@@ -92,17 +97,17 @@ class Trial:
     @property
     def answer_us(self) -> float:
         """Return the answer's median time of one problem."""
-        return statistics.median(p.candidate_us for p in self.pairs) / (self.problems * self.replays)
+        return statistics.median(p.candidate_us for p in self.pairs) / self.calls
 
     @property
     def baseline_us(self) -> float:
         """Return the baseline's median time of one problem."""
-        return statistics.median(p.baseline_us for p in self.pairs) / (self.problems * self.replays)
+        return statistics.median(p.baseline_us for p in self.pairs) / self.calls
 
     @property
     def disturbance(self) -> float:
         """Return the baseline's time beside the answer over its time alone; 1 where that was not measured."""
-        return self.baseline_us * self.problems * self.replays / self.alone_us if self.alone_us else 1.0
+        return self.baseline_us * self.calls / self.alone_us if self.alone_us else 1.0
 
     @property
     def credited(self) -> list[Pair]:
@@ -142,9 +147,10 @@ def run_trial(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
 def _replay_where_both_can(candidate: Side, baseline: Side) -> None:
     """Let both sides replay their rounds from CUDA graphs, or neither: only then is a ratio one of the same work."""
     sides = (baseline, candidate)
-    both = candidate.is_clean and baseline.is_clean and all(side.can_replay() for side in sides)
+    most = min(side.most_replays for side in sides)
+    both = most > 0 and all(side.can_replay() for side in sides)
     for side in sides:
-        side.replays = min(each.most_replays for each in sides) if both else 0
+        side.replays = most if both else 0
 
 
 def can_be_timed(control: Callable[[int], Trial]) -> bool:

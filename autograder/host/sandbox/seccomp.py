@@ -36,7 +36,7 @@ SHARED_RESOURCES = (
     *("shmat", "shmctl", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl"),
     *("mq_open", "mq_unlink"),
 )
-LISTENING = ("socket", "bind", "listen")
+LISTENING = ("socket", "bind", "listen")  # of these, what the driver of a GPU calls
 # Calls that the owner of a file may make without opening it for writing. Landlock does not control these calls.
 PRIVILEGED = (
     *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat"),

@@ -75,7 +75,7 @@ def _measured(record: ExerciseRecord) -> dict[str, Any]:
 
 
 def failures(notes: Notes) -> list[str]:
-    """Return a sentence for each reference that lost points."""
+    """Return a sentence for each reference that lost points, or is flagged for a person."""
     graded = notes.get("graded", {}).items()
     return [
         f"reference {name}: {one['points']:g} of {one['max_points']:g} points; {' '.join(one['lost'])}"

@@ -8,6 +8,7 @@ from autograder.host.clock.trial import Plan
 from autograder.host.draw import Draw
 from autograder.host.speed import Speed
 from autograder.host.traced import Program, TensorSpec, traced
+from autograder.worker.rounds import Rounds
 from course_lib.kernels import bias_silu
 from tests.simulated_gpu import Context, SimulatedGpu, SimulatedSession, put_in_place
 
@@ -35,6 +36,18 @@ def contest_on(gpu: SimulatedGpu, monkeypatch, *, answer=None, dies_after: int =
         return contest(SPEED, draw, None, 60.0, student=student, device="cuda", gpu=gpu)
     graph = traced(FUSED, draw)
     return contest(SPEED, draw, None, 60.0, artifact=Artifact(graph.graph, graph.tensors), device="cuda", gpu=gpu)
+
+
+def noted_replays(monkeypatch) -> list[int]:
+    """Return the list to which each round adds how often it is replayed; 0 calls the function, or computes nothing."""
+    run, replays = Rounds.run, []
+
+    def noted(self: Rounds, request, tensors):
+        replays.append(request.replays)
+        return run(self, request, tensors)
+
+    monkeypatch.setattr(Rounds, "run", noted)
+    return replays
 
 
 def honest(context: Context):

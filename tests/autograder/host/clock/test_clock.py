@@ -176,6 +176,14 @@ def test_the_machine_is_blamed_only_if_the_baseline_scatters_against_itself():
     assert {(result.least, result.most) for result in (blamed, known)} == {(0.0, 1.0)}
 
 
+@pytest.mark.parametrize(("faults", "flags"), [((), 1), (("busy",), 0)])
+def test_a_ratio_on_a_machine_with_a_known_fault_makes_no_answer_suspicious(faults, flags):
+    beyond = Trial(1, [Pair(100.0, 300.0)] * 12)
+    found = assess(lambda: beyond, lambda pairs: beyond, Thresholds(2.0), lambda: faults)
+
+    assert (len(found.flags), found.suspicious) == (flags, bool(flags))
+
+
 def test_a_ratio_that_memory_does_not_allow_is_suspicious():
     result = judged(2.2, Thresholds(2.0), "quiet", 1)
 

@@ -23,10 +23,10 @@ from autograder.host.sandbox import open_sandbox
 from autograder.host.traced import TensorSpec
 from autograder.protocol.requests.kernel_runs import LoadTimedKernels
 from autograder.protocol.requests.loads import LoadAnswer, Part
-from autograder.worker.rounds import Rounds
 from course_lib.timing.environment import lasting_problems
 from tests import simulated_gpu
 from tests.autograder.exercises.judged import judged, known_answer, reference
+from tests.autograder.host.clock.simulated_contest import noted_replays
 from tests.simulated_gpu import SimulatedGpu, SimulatedSession
 
 SPEC = TensorSpec((64, 32))
@@ -131,21 +131,16 @@ def test_kernels_that_end_their_process_earn_nothing_and_a_gpu_without_a_copy_bl
 
 
 def test_no_round_of_a_students_kernels_is_replayed_twice_since_they_could_see_that_their_output_is_there(monkeypatch):
-    run, replays = Rounds.run, []
-
-    def noted(self, request, tensors):
-        replays.append(request.replays)
-        return run(self, request, tensors)
-
-    monkeypatch.setattr(Rounds, "run", noted)
+    replays = noted_replays(monkeypatch)
     assert badge(monkeypatch, honest).badge is Badge.GOLD
     assert set(replays) == {0, 1}  # 0 in empty rounds
 
 
-def test_a_slow_gpu_gives_no_verdict(monkeypatch):
+@pytest.mark.parametrize("share", [1.0, 1.2])
+def test_a_slow_gpu_gives_no_verdict_and_no_suspicion(share, monkeypatch):
     monkeypatch.setattr(SimulatedGpu, "clock_mhz", 600.0)
-    found = badge(monkeypatch, honest)
-    assert (found.assessed, found.badge) == (False, None)
+    found = badge(monkeypatch, honest, share=share)
+    assert (found.assessed, found.badge, found.flags) == (False, None, ())
     assert "600 MHz" in found.reason
 
 

@@ -18,7 +18,7 @@ from autograder.host.traced import Program, traced
 from autograder.protocol import Done, Result
 from autograder.worker.rounds import Rounds
 from tests import simulated_gpu
-from tests.autograder.host.clock.simulated_contest import QUICK, SHAPES, contest_on, honest
+from tests.autograder.host.clock.simulated_contest import QUICK, SHAPES, contest_on, honest, noted_replays
 from tests.simulated_gpu import Context, SimulatedGpu, SimulatedSession
 
 
@@ -93,13 +93,7 @@ def test_a_graph_that_spreads_its_work_over_replays_is_wrong(monkeypatch):
 
 @pytest.mark.parametrize("answer", [None, honest], ids=["graph", "function"])
 def test_the_control_has_rounds_like_those_of_the_trial(answer, monkeypatch):
-    run, replays = Rounds.run, []
-
-    def noted(self: Rounds, request, tensors):
-        replays.append(request.replays)
-        return run(self, request, tensors)
-
-    monkeypatch.setattr(Rounds, "run", noted)
+    replays = noted_replays(monkeypatch)
     of = contest_on(SimulatedGpu(), monkeypatch, answer=answer)
     of.trial(QUICK)
     of_trial, replays[:] = max(replays), []

@@ -194,9 +194,8 @@ def test_events_that_lie_change_no_verdict(factor, monkeypatch):
         return lambda x, bias: (clock.read(lambda: None, 1), bias_silu(x, bias))[1]
 
     assert contest_on(gpu, monkeypatch, answer=honest).trial(QUICK).ratio == pytest.approx(2.0, rel=0.15)
-    assert (
-        1.5 < contest_on(gpu, monkeypatch, answer=measured_by_events).trial(QUICK).ratio < 1.85
-    )  # measuring takes time
+    by_events = contest_on(gpu, monkeypatch, answer=measured_by_events).trial(QUICK)
+    assert 1.5 < by_events.ratio < 1.85  # its own measuring costs an answer time
 
 
 def test_the_forms_of_outputs_are_found_without_memory_or_work():
@@ -261,7 +260,6 @@ def test_a_neighbour_that_comes_while_the_answer_is_timed_leaves_the_points_to_c
     monkeypatch.setattr(Contest, "trial", joined)
     record, proven = measure(of)
     assert (record.verdict, proven.least, proven.most) == (SpeedVerdict.ENVIRONMENT, 0.0, 1.0)
-    assert record.flags == ()
 
 
 def test_without_looking_at_the_namespace_this_process_would_be_a_neighbour(monkeypatch):

@@ -279,7 +279,7 @@ def tried_sockets(*, with_gpu: bool) -> dict[str, str]:
 
 
 SOCKETS = """
-import contextlib, errno, json, os, socket, sys
+import errno, json, os, socket, sys
 sys.path.insert(0, sys.argv[1])
 from autograder.worker.confinement import kernel
 
