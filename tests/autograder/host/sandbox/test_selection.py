@@ -25,6 +25,7 @@ from autograder.host.sandbox.inside.attacks import ATTACKS
 from autograder.host.sandbox.probe import LIMITS, Finding, probe
 from autograder.host.sandbox.probe import _closed as closed
 from tests import skips
+from tests.autograder.host.sandbox.conftest import opened
 
 ROOT = Path(__file__).parents[4]
 ORDINARY = "65534"
@@ -78,12 +79,11 @@ def test_a_level_whose_probe_is_not_contained_is_skipped(fresh: None, monkeypatc
         open_sandbox()
 
 
-@pytest.mark.usefixtures("sandbox")  # skips where there is none
 def test_the_probe_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = open_sandbox()
+    first = opened("auto")
     monkeypatch.setattr(selection, "probe", lambda sandbox: pytest.fail("probed again"))
 
-    assert open_sandbox() is opened
+    assert open_sandbox() is first
 
 
 @pytest.mark.parametrize(
@@ -99,9 +99,8 @@ def test_an_impossible_level_is_refused_in_a_sentence(level: int, sentence: str)
         open_sandbox(level)
 
 
-@pytest.mark.usefixtures("sandbox")  # skips where there is none
 def test_trust_does_not_lower_the_level_where_there_is_isolation() -> None:
-    assert open_sandbox(trust=True) is open_sandbox()
+    assert open_sandbox(trust=True) is opened("auto")
 
 
 def test_a_machine_without_bubblewrap_is_told_the_package(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
