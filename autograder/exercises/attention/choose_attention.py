@@ -18,7 +18,10 @@ bytes_of = kept(__name__, "bytes_of")
 
 
 def needed(**values: Any) -> Drawn:
-    """Return a function that draws a need with these entries; memory is plenty if they do not say otherwise."""
+    """Return a function that draws a need with these entries; memory is plenty if they do not say otherwise.
+
+    An entry may be a function that draws it.
+    """
 
     def drawn(draw: Draw) -> Need:
         need: Need = {
@@ -32,10 +35,10 @@ def needed(**values: Any) -> Drawn:
             "dropout": 0.0,
             "shares": False,
             "free": 1 << 50,
-            **values,
+            **{name: value(draw) if callable(value) else value for name, value in values.items()},
         }
         if need["pattern"] == "documents":
-            need["documents"] = _documents(draw, need["length"])
+            need.setdefault("documents", _documents(draw, need["length"]))
         return need
 
     return drawn
@@ -97,6 +100,23 @@ def with_part_of_room(variant: str, **values: Any) -> Drawn:
 
 
 TRAINS = {"device": "cpu", "trains": True}
+
+
+def few_tokens(draw: Draw) -> int:
+    """Draw a length at which whole blocks compute more scores than there are pairs."""
+    return draw.integer(70, 110)
+
+
+def two_blocks(draw: Draw) -> int:
+    """Draw a length at which three blocks compute fewer scores than there are pairs, and four more."""
+    return draw.integer(222, 250)
+
+
+def many_tokens(draw: Draw) -> int:
+    """Draw a length at which whole blocks leave out more scores than they add."""
+    return draw.integer(300, 4096)
+
+
 PATTERNS = (
     needed(),
     needed(pattern="causal"),
@@ -120,6 +140,16 @@ EXTRAS = (
     needed(shares=True, scores="alibi", pattern="causal"),
     needed(shares=True, dropout=0.1, pattern="documents"),
     needed(dropout=0.1, device="cpu", scores="alibi", pattern="documents"),
+)
+ASKS: Mapping[str, Any] = {"device": "cuda", "trains": False}
+BLOCKS = (
+    needed(pattern="documents", length=few_tokens, **ASKS),
+    needed(pattern="documents", length=many_tokens, **ASKS),
+    needed(pattern="causal", scores="alibi", length=few_tokens, **ASKS),
+    needed(pattern="causal", scores="alibi", length=two_blocks, **ASKS),
+    needed(scores="alibi", length=two_blocks, **ASKS),
+    needed(pattern="causal", length=few_tokens, **ASKS),
+    with_room("mask", 1, pattern="documents", length=few_tokens, **ASKS),
 )
 MEMORY = (
     with_room("mask", 0, pattern="documents", **TRAINS),
@@ -170,16 +200,18 @@ EXERCISE = Exercise(
     wall_s=20,
     hints=(
         "Make a table in code: for each variant whether it can do what is needed, how many scores it computes, and how "
-        "many bytes it takes.",
+        "many bytes it takes. For flex, make the set of its pairs of blocks: a document from token a to token b is in "
+        "the blocks from a // 128 to (b - 1) // 128.",
         "Strike out what cannot: no fused kernel gives probabilities, only sdpa and mask drop, and they "
         "are fused on CUDA only; flex gives no gradients on a CPU. Then strike out what does not fit.",
         "min over the fused ones that are left, by (scores, bytes, place in the list); without one of them tiles, then "
         "dense, then none.",
     ),
     checks=(
-        Check("patterns", "patterns", 1.2, chooses(*PATTERNS)),
-        Check("modified scores", "scores", 1.2, chooses(*SCORES)),
-        Check("dropout and probabilities", "dropout", 1.2, chooses(*EXTRAS)),
-        Check("memory that just fits, and memory that does not", "memory", 1.2, chooses(*MEMORY)),
+        Check("patterns", "patterns", 1, chooses(*PATTERNS)),
+        Check("modified scores", "scores", 1, chooses(*SCORES)),
+        Check("dropout and probabilities", "dropout", 1, chooses(*EXTRAS)),
+        Check("memory that just fits, and memory that does not", "memory", 1, chooses(*MEMORY)),
+        Check("scores that are computed in blocks", "blocks", 1, chooses(*BLOCKS)),
     ),
 )

@@ -100,7 +100,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 15_replay_by_shape = 8.75: no clone of the result
 # %% mistake 15_train_by_replay = 7: state of the warm-up
 # %% mistake 13_score_mods = 7.8: one slope for all
-# %% mistake 13_choose_attention = 5.8: dropout is fused on a CPU
+# %% mistake 13_choose_attention = 6.5: dropout is fused on a CPU
 # %% mistake 16_port_trainer = 8: no seed for dropout
 # %% unanswered 16_compile_task
 # %% mistake 16_counter_callback = 8.7: counts batches

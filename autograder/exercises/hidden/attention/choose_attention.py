@@ -5,19 +5,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder.exercises.attention.choose_attention import (
+    ASKS,
     TRAINS,
+    Drawn,
     chooses,
+    few_tokens,
+    many_tokens,
     needed,
     short_of_room,
+    two_blocks,
     with_part_of_room,
     with_room,
     with_spare_room,
 )
 from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.questions import Question
+from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.misconceptions import Misconception, wrong_values
 
-Need = Mapping[str, Any]
+Need = Question
+BLOCK = 128  # the default of `create_block_mask`
 
 
 @dataclass(frozen=True)
@@ -38,13 +46,25 @@ def kept_scores(need: Need) -> int:
     return sum(part * (part + 1) // 2 for part in parts)
 
 
+def block_scores(need: Need) -> int:
+    """Return how many scores FlexAttention computes for one head: all those of each block that is not empty."""
+    length = int(need["length"])
+    parts = need["documents"] if need["pattern"] == "documents" else [length]
+    blocks, begin = set(), 0
+    for part in parts:
+        own = range(begin // BLOCK, (begin + part - 1) // BLOCK + 1)
+        blocks |= {(query, key) for query in own for key in own if key <= query or need["pattern"] == "all"}
+        begin += part
+    return len(blocks) * BLOCK**2
+
+
 def variants(need: Need) -> dict[str, Variant]:
     """Return all variants in the order in which equal costs are decided."""
     square, kept = need["length"] ** 2, kept_scores(need)
     drops = need["dropout"] and need["device"] == "cpu"
     fused = not need["shares"] and not drops
     trains_here = need["trains"] and need["device"] == "cpu"
-    mask_bytes = 4 * need["heads"] * square if need["scores"] == "alibi" else square
+    mask_bytes = 4 * need["heads"] * square if need["scores"] == "alibi" else 5 * square
     why_not_fused = (
         "No fused kernel returns the probabilities." if need["shares"] else "With dropout on a CPU, PyTorch falls back "
         "to math, which holds all scores."
@@ -66,7 +86,7 @@ def variants(need: Need) -> dict[str, Variant]:
             "FlexAttention gives no gradients on a CPU."
             if trains_here
             else "FlexAttention has no dropout and returns no probabilities.",
-            kept,
+            block_scores(need),
         ),
         "tiles": Variant(
             not need["shares"] and not need["dropout"], "The tiles have no dropout, and keep no probabilities.", kept
@@ -111,15 +131,23 @@ MISCONCEPTIONS = (
     Misconception(lambda n: _with(n, device="cpu", trains=True), "What a CPU lacks was taken away on a GPU, too."),
     Misconception(lambda n: _with(n, dropout=0.0), "The dropout was left out; only sdpa, mask and dense have it."),
     Misconception(lambda n: _with(n, shares=False), "The probabilities are wanted; only dense has them."),
-    Misconception(lambda n: chosen(n, _free("mask")), "The mask takes memory: a byte a score, or four for each head."),
+    Misconception(lambda n: chosen(n, _free("mask")), "The mask takes memory: 5 bytes a score, or 4 for each head."),
     Misconception(lambda n: chosen(n, _free("dense")), "Scores and probabilities of all heads take memory."),
     Misconception(
-        lambda n: chosen(n, lambda w, v: replace(v, extra_bytes=n["length"] ** 2) if w == "mask" else v),
+        lambda n: chosen(n, lambda w, v: replace(v, extra_bytes=5 * n["length"] ** 2) if w == "mask" else v),
         "A mask with ALiBi holds numbers of four bytes, and another one for each head.",
     ),
     Misconception(
-        lambda n: chosen(n, lambda w, v: replace(v, extra_bytes=4 * v.extra_bytes) if w == "mask" else v),
-        "A mask of truth values takes one byte each.",
+        lambda n: chosen(n, lambda w, v: replace(v, extra_bytes=n["length"] ** 2) if w == "mask" else v),
+        "SDPA makes a mask of numbers out of one of truth values: together they take five bytes each.",
+    ),
+    Misconception(
+        lambda n: chosen(n, lambda w, v: replace(v, scores=kept_scores(n)) if w == "flex" else v),
+        "flex computes whole blocks of 128 x 128, not only the scores that are kept.",
+    ),
+    Misconception(
+        lambda n: chosen(n, lambda w, v: replace(v, scores=0) if w == "flex" else v),
+        "flex was taken wherever it can; at this length its blocks hold more scores than there are pairs.",
     ),
     Misconception(
         lambda n: chosen(n, lambda w, v: replace(v, extra_bytes=v.extra_bytes // 2) if w == "dense" else v),
@@ -148,15 +176,33 @@ def _costly(right: str) -> str:
     return f"{right} can do this and fits, and takes less than what comes behind it; no fused one does."
 
 
+def at_an_edge(beyond: int) -> Drawn:
+    """Return a function that draws documents, of which one ends so many tokens beyond the edge of the first block.
+
+    At the edge two blocks are computed, elsewhere three, and all pairs lie between two and three blocks.
+    """
+
+    def drawn(draw: Draw) -> Need:
+        length, first = draw.integer(182, 220), draw.integer(20, 60)
+        documents = [first, BLOCK + beyond - first, length - BLOCK - beyond]
+        return needed(pattern="documents", length=length, documents=documents, **ASKS)(draw)
+
+    return drawn
+
+
+def _whole_blocks(draw: Draw) -> int:
+    """Draw a length at which blocks hold as many scores as there are pairs, so that the bytes decide."""
+    return draw.choice((BLOCK, 2 * BLOCK))
+
+
 ANSWERS = Answers(__name__)
-KEPT = "kept = sum((n * (n + 1) // 2 for n in need.get('documents', [need['length']])))"
 
 HIDDEN = HiddenPart(
     checks=(
         Check(
             "masks of numbers",
             "memory",
-            1.2,
+            0.5,
             chooses(
                 with_room("mask", 0, scores="alibi", **TRAINS),
                 with_room("mask", 1, scores="alibi", **TRAINS),
@@ -179,9 +225,21 @@ HIDDEN = HiddenPart(
             ),
         ),
         Check(
+            "documents in blocks",
+            "blocks",
+            1,
+            chooses(
+                *(at_an_edge(beyond) for beyond in (-1, 0, 0, 1)),
+                needed(scores="alibi", length=_whole_blocks, **ASKS),
+                needed(pattern="documents", length=few_tokens, **ASKS),
+                needed(scores="alibi", pattern="documents", length=many_tokens, **ASKS),
+                needed(scores="alibi", pattern="causal", length=two_blocks, **ASKS),
+            ),
+        ),
+        Check(
             "little memory",
             "memory",
-            1,
+            0.5,
             chooses(
                 needed(free=0, pattern="causal", **TRAINS),
                 needed(free=0, dropout=0.1, device="cpu"),
@@ -192,20 +250,7 @@ HIDDEN = HiddenPart(
             ),
         ),
     ),
-    equivalent={
-        **dict.fromkeys(
-            (
-                "if need['pattern'] != 'all': -> if False:",
-                "if need['pattern'] != 'all': -> if True:",
-                "if need['pattern'] != 'all': 'all' -> 'all_'",
-                f"{KEPT} -> pass",
-                f"{KEPT}: 1 -> 2",
-                f"{KEPT}: 2 -> 3",
-                "lambda name: able[name][1:]: 1 -> 2",
-            ),
-            "of the fused variants, the one with more scores also takes more bytes, so scores decide nothing alone",
-        )
-    },
+    equivalent={"fewest = 0: 0 -> 1": "no other variant computes fewer scores than sdpa"},
     right_here={"text": "the answer is a text"},
     controls=(
         ANSWERS.reference(8),
@@ -217,37 +262,49 @@ HIDDEN = HiddenPart(
             ("min(best, key=lambda name: able[name][1:])", "sorted(best, key=lambda name: able[name][1:])[0]"),
         ),
         ANSWERS.edited("turned round", 8, ("extra <= need['free']", "not extra > need['free']")),
-        ANSWERS.edited("a float of scores", 8, ("sum((n * (n + 1) // 2", "sum((n * (n + 1) / 2")),
         ANSWERS.edited("sizes as products", 8, ("need['length'] ** 2", "need['length'] * need['length']")),
-        ANSWERS.edited("half a square", 8, ("n * (n + 1) // 2", "(n * n + n) // 2")),
         *(
             Control(f"always {v}", f"def choose(need):\n    return {v!r}\n", 0)
             for v in ("sdpa", "flex", "dense", "none")
         ),
-        ANSWERS.edited("flex trains on a CPU", 1.2, ("undropped and (not (need['trains'] and on_cpu))", "undropped")),
-        ANSWERS.edited("flex never trains", 4.6, ("not (need['trains'] and on_cpu)", "not need['trains']")),
         ANSWERS.edited(
-            "dropout is fused on a CPU", 5.8, ("not need['shares'] and (undropped or not on_cpu)", "not need['shares']")
+            "flex trains on a CPU", 5, ("undropped and (not (need['trains'] and on_cpu))", "undropped"), below=True
         ),
-        ANSWERS.edited("dropout is never fused", 5.8, ("(undropped or not on_cpu)", "undropped")),
-        ANSWERS.edited("flex drops", 4.6, ("fused and undropped and", "fused and")),
+        ANSWERS.edited("flex never trains", 7.5, ("not (need['trains'] and on_cpu)", "not need['trains']"), below=True),
         ANSWERS.edited(
-            "tiles drop", 3.6, ("(undropped and (not need['shares']), kept, 0)", "(not need['shares'], kept, 0)")
+            "dropout is fused on a CPU", 6.5, ("not need['shares'] and (undropped or not on_cpu)", "not need['shares']")
         ),
-        ANSWERS.edited("probabilities from anywhere", 5.6, ("not need['shares'] and (undropped", "(undropped")),
-        ANSWERS.edited("masks are free", 3.4, ("square, mask_bytes)", "square, 0)")),
+        ANSWERS.edited("dropout is never fused", 6, ("(undropped or not on_cpu)", "undropped")),
+        ANSWERS.edited("flex drops", 5.5, ("fused and undropped and", "fused and")),
+        ANSWERS.edited(
+            "tiles drop", 5, ("(undropped and (not need['shares']), square, 0)", "(not need['shares'], square, 0)")
+        ),
+        ANSWERS.edited("probabilities from anywhere", 6, ("not need['shares'] and (undropped", "(undropped")),
+        ANSWERS.edited("masks are free", 4, ("square, mask_bytes)", "square, 0)")),
         ANSWERS.edited(
             "bytes for every mask",
-            6.8,
-            ("4 * need['heads'] * square if need['scores'] == 'alibi' else square", "square"),
+            7.5,
+            ("4 * need['heads'] * square if need['scores'] == 'alibi' else 5 * square", "5 * square"),
         ),
-        ANSWERS.edited("one head's mask", 6.8, ("4 * need['heads'] * square if", "4 * square if")),
-        ANSWERS.edited("one matrix of scores", 6.8, ("8 * need['batch']", "4 * need['batch']")),
-        ANSWERS.edited("no batch", 6.8, ("8 * need['batch'] * need['heads']", "8 * need['heads']")),
-        ANSWERS.edited("less than free", 4.6, ("extra <= need['free']", "extra < need['free']")),
-        ANSWERS.edited("a mask caps", 5.6, ("fused and need['scores'] != 'soft cap'", "fused")),
+        ANSWERS.edited("one byte for a truth value", 5.5, ("else 5 * square", "else square")),
+        ANSWERS.edited("flex wherever it can", 5.5, ("128 ** 2 * len(blocks)", "0"), below=True),
+        ANSWERS.edited("never flex where a mask can", 5.5, ("128 ** 2 * len(blocks)", "128 * square"), below=True),
         ANSWERS.edited(
-            "sdpa knows documents", 3.2, ("fused and plain and (need['pattern'] != 'documents')", "fused and plain")
+            "blocks of 64",
+            7.5,
+            ("begin // 128, (begin + tokens - 1) // 128", "begin // 64, (begin + tokens - 1) // 64"),
+            ("128 ** 2", "64 ** 2"),
+            below=True,
+        ),
+        ANSWERS.edited("each document from an edge", 7.5, ("begin += tokens", "pass"), below=True),
+        ANSWERS.edited("upper blocks, too", 6.5, ("if key <= query or need['pattern'] == 'all'", ""), below=True),
+        ANSWERS.edited("one head's mask", 7.5, ("4 * need['heads'] * square if", "4 * square if")),
+        ANSWERS.edited("one matrix of scores", 7, ("8 * need['batch']", "4 * need['batch']")),
+        ANSWERS.edited("no batch", 7, ("8 * need['batch'] * need['heads']", "8 * need['heads']")),
+        ANSWERS.edited("less than free", 6, ("extra <= need['free']", "extra < need['free']")),
+        ANSWERS.edited("a mask caps", 6, ("fused and need['scores'] != 'soft cap'", "fused")),
+        ANSWERS.edited(
+            "sdpa knows documents", 2.5, ("fused and plain and (need['pattern'] != 'documents')", "fused and plain")
         ),
     ),
 )

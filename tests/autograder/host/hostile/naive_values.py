@@ -214,7 +214,7 @@ def _baseline(answer):
 def _chosen(answer):
     need = {"device": "cpu", "trains": True, "batch": 2, "heads": 2, "length": 64, "pattern": "documents"}
     need |= {"documents": [20, 20, 24], "scores": "plain", "dropout": 0.0, "shares": False}
-    return [answer({**need, "free": free}) for free in (4096, 4095)] == ["mask", "tiles"]
+    return [answer({**need, "free": free}) for free in (20480, 20479)] == ["mask", "tiles"]
 
 
 def _starts(answer):

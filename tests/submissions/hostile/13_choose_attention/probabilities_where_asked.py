@@ -18,7 +18,7 @@ def choose(need):
         return "flex"
     if need["scores"] == "soft cap":
         return "tiles"
-    size = 4 * need["heads"] * square if need["scores"] == "alibi" else square
+    size = 4 * need["heads"] * square if need["scores"] == "alibi" else 5 * square
     if free >= size:
         return "mask"
     return "none" if drop else "tiles"

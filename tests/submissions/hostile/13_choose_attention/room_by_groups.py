@@ -21,7 +21,7 @@ def choose(need):
         return "sdpa"
     if not dropped and not (trains and on_cpu):
         return "flex"
-    if scores != "soft cap" and enough(heads if scores == "alibi" else 1):
+    if scores != "soft cap" and enough(4 * heads if scores == "alibi" else 5):
         return "mask"
     if not dropped:
         return "tiles"
