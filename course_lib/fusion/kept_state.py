@@ -35,19 +35,19 @@ def _built_again(
 ) -> KeptGraph:
     built = build(*arguments)
     gm = KeptGraph(built, built.graph, class_name=type(built).__name__)
-    gm.train(built.training)
     keep_state(gm, tensors)
     _hook_extra_state(gm, dict(held))
     return gm
 
 
 def _tensors_alone(gm: fx.GraphModule) -> nn.Module:
-    """Return modules without code that hold the parameters and buffers of a graph under their paths."""
+    """Return modules without code that hold parameters, buffers and training modes of a graph under their paths."""
     root = nn.Module()
     for path, module in gm.named_modules(remove_duplicate=False):
         holder = _submodule_of(root, path)
         holder._parameters, holder._buffers = dict(module._parameters), dict(module._buffers)
         holder._non_persistent_buffers_set = set(module._non_persistent_buffers_set)
+        holder.training = module.training
     return root
 
 
@@ -64,6 +64,7 @@ def keep_state(gm: fx.GraphModule, program: nn.Module) -> None:
             hold(_submodule_of(gm, parent), name, tensor)
     _keep_out_what_is_not_saved(gm, program)
     _keep_extra_state(gm, program)
+    _keep_modes(gm, program)
 
 
 def _keep_second_names(gm: fx.GraphModule, program: nn.Module) -> None:
@@ -101,6 +102,14 @@ def _keep_out_what_is_not_saved(gm: fx.GraphModule, program: nn.Module) -> None:
         if holder is not None and holder is not module:
             for name in module._non_persistent_buffers_set & holder._buffers.keys():
                 holder.register_buffer(name, holder._buffers[name], persistent=False)
+
+
+def _keep_modes(gm: fx.GraphModule, program: nn.Module) -> None:
+    """Set the training mode of each part by itself: a frozen BatchNorm is in another mode than the model."""
+    ours = dict(gm.named_modules(remove_duplicate=False))
+    for path, module in program.named_modules(remove_duplicate=False):
+        if path in ours:
+            ours[path].training = module.training
 
 
 def _keep_extra_state(gm: fx.GraphModule, program: nn.Module) -> None:

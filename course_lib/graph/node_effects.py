@@ -32,19 +32,35 @@ def run_node(
     classes: list[Any] = [] if module is None else [type(part) for part in module.modules()]
     if module is not None and not unseen and any(map(_reads_its_mode, classes)):
         other = _in_other_mode(recorder, module, call, operands)
+    written = _written_by_name(recorder, node.target, args, kwargs)
     result, effects, calls = recorder.record(call, operands)
     if other is not None:
+        recorder.stand_ins.join(effects.gives | other.gives & recorder.stand_ins.storages.union(storages_in(operands)))
         effects |= other
     if [_contents(value) for value in held] != contents:
         unseen = f"it changes a {type(held[0]).__name__} of Python"
     switches = not unseen and node.op == "call_function" and _switches(node, effects, calls, operands, result)
     if isinstance(node.target, _OPERATORS) and is_foreign(node.target):
         effects = replace(effects, draws=True)
+    effects = replace(effects, writes=effects.writes | recorder.stand_ins.joined(written))
     unseen = unseen or effects.unseen
     if unseen:
         given = storages_in((operands, list(module.parameters()) + list(module.buffers()) if module else ()))
         effects = replace(effects, reads=effects.reads | given, writes=effects.writes | given, draws=True)
     return result, replace(effects, unseen=unseen, switches=switches, operands=values_of_operands(node))
+
+
+def _written_by_name(recorder: Recorder, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> frozenset[int]:
+    """Return the storages that a call is said to write: by its schema, or by a name that ends in `_`.
+
+    Autograd answers some calls itself, and no operator is seen: `detach_` cuts its operand off from its gradients.
+    """
+    if isinstance(target, torch._ops.OpOverload):
+        declared = recorder.declared(target, args, kwargs)
+        return declared.writes if declared is not None else frozenset()
+    name = target if isinstance(target, str) else getattr(target, "__name__", "")
+    in_place = name.endswith("_") and not name.endswith("__")
+    return storages_in((args[:1], kwargs.get("input"), kwargs.get("self"))) if in_place else frozenset()
 
 
 def values_of_operands(node: fx.Node) -> tuple[object, ...]:

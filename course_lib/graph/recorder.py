@@ -89,7 +89,7 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self, stand_ins: StandIns) -> None:
         super().__init__()
-        self._stand_ins = stand_ins
+        self.stand_ins = stand_ins
         self._start()
 
     def _start(self) -> None:
@@ -103,20 +103,20 @@ class Recorder(TorchDispatchMode):
         before = [_metadata(operand) for operand in operands]
         with self:
             result = call()
-        known = self._stand_ins.storages.union(storage for storage, *_ in before)
+        known = self.stand_ins.storages.union(storage for storage, *_ in before)
         altered = {
             int(old[0]) for operand, old in zip(operands, before, strict=True) if _metadata(operand) != old
         }  # by `requires_grad_`, `retain_grad` or `set_`
         gives = storages_in(result)
         effects = Effects(
             reads=frozenset(self._reads & known),
-            writes=frozenset(self._writes & known) | altered,
+            writes=self.stand_ins.joined(self._writes & known | altered),
             gives=gives,
             draws=self._draws,
             blank=bool(gives & self._blank),
             silent=not isinstance(result, _DATA),
             unseen=self._unseen,
-            stand_ins=self._stand_ins,
+            stand_ins=self.stand_ins,
         )
         self._alive = []
         return result, effects, self._calls
@@ -130,8 +130,8 @@ class Recorder(TorchDispatchMode):
             return None
         self._start()
         self._note_operands(facts, args, kwargs)
-        reads, writes, self._alive = frozenset(self._reads), frozenset(self._writes), []
-        return Effects(reads, writes, draws=self._draws, blank=facts.blank, stand_ins=self._stand_ins)
+        reads, writes, self._alive = frozenset(self._reads), self.stand_ins.joined(self._writes), []
+        return Effects(reads, writes, draws=self._draws, blank=facts.blank, stand_ins=self.stand_ins)
 
     def __torch_dispatch__(
         self, func: Any, types: Collection[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None

@@ -1,7 +1,7 @@
 """Stand for real tensors by fake ones, which have no data, and share memory where the real ones do."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import nn
@@ -26,6 +26,7 @@ class StandIns:
         self._made: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # the tensor itself keeps its identity taken
         self._memory: dict[int, torch.UntypedStorage] = {}
         self.storages: set[int] = set()  # of the stand-ins
+        self._one_memory: dict[int, frozenset[int]] = {}  # storage -> those that are the same memory in another mode
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return the stand-in of a tensor; that of a parameter is a parameter."""
@@ -40,6 +41,16 @@ class StandIns:
         self._made[id(tensor)] = tensor, fake
         self._memory[storage_of(tensor)] = fake.untyped_storage()
         self.storages.add(storage_of(fake))
+
+    def join(self, storages: frozenset[int]) -> None:
+        """Note storages that are one memory in training or in evaluation, such as those around a Dropout."""
+        joined = self.joined(storages)
+        self._one_memory.update(dict.fromkeys(joined, joined))
+
+    def joined(self, storages: Iterable[int]) -> frozenset[int]:
+        """Return storages with all that are the same memory in training or in evaluation."""
+        storages = frozenset(storages)
+        return storages.union(*(self._one_memory[one] for one in storages & self._one_memory.keys()))
 
     def twin(self, module: nn.Module) -> nn.Module:
         """Return a copy of a module that holds the stand-ins of its tensors, so that it can be run without harm."""
