@@ -136,6 +136,8 @@ def _read(assignment: str, student: str, path: Path, quarantine: Path | None) ->
         submission = parse_submission(content, path.name)
     except SubmissionError as error:
         return replace(read, reason=str(error))
+    if submission.undecided:
+        return replace(read, fault=submission.undecided, repairs=submission.notes)
     return replace(read, answers=submission.answers, repairs=submission.notes, notebook=submission.notebook)
 
 

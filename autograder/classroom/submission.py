@@ -15,8 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograder.classroom.answer_cells import grade_id as id_of
+from autograder.classroom.answer_cells import settled, source
 from autograder.classroom.status import REFUSED, CommandError
 from autograder.exercises import all_exercises
+from autograder.host.cell_text import as_ipython_reads
 
 MAX_NOTEBOOK_BYTES = 64 << 20
 MAX_ENTRIES = 3_000_000
@@ -38,7 +41,8 @@ class Submission:
     answers: Mapping[str, str]
     notes: tuple[str, ...]
     sha256: str
-    notebook: Mapping[str, Any] = field(repr=False)
+    notebook: Mapping[str, Any] = field(repr=False)  # with the ids that its cells should have
+    undecided: str = ""  # why a person must say which cells are meant; empty as a rule
 
 
 def read_submission(path: Path) -> Submission:
@@ -64,8 +68,11 @@ def parse_submission(content: bytes, name: str) -> Submission:
         )
     if len(notebook["cells"]) > MAX_CELLS:
         raise SubmissionError(f"{name} has {len(notebook['cells']):,} cells; at most {MAX_CELLS:,} are read.")
+    found = settled(notebook["cells"], name.removesuffix(".ipynb"))
+    notebook = {**notebook, "cells": found.cells}
     answers, notes = answers_in(notebook)
-    return Submission(answers, notes, hashlib.sha256(content).hexdigest(), notebook)
+    sha256 = hashlib.sha256(content).hexdigest()
+    return Submission(answers, (*found.notes, *notes), sha256, notebook, found.undecided)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -94,7 +101,7 @@ def answers_in(notebook: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, 
     parts: dict[str, list[str]] = {}
     notes: list[str] = []
     for cell in notebook["cells"]:
-        grade_id = _grade_id(cell)
+        grade_id = id_of(cell)
         if grade_id not in all_exercises():
             continue
         kind = cell.get("cell_type")
@@ -103,7 +110,7 @@ def answers_in(notebook: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, 
             notes.append(f"The answer cell of {grade_id} had become {shown}; its text was graded as code.")
         if grade_id in parts:
             notes.append(f"The answer cell of {grade_id} was split or copied; its parts were joined in order.")
-        parts.setdefault(grade_id, []).append(_source(cell))
+        parts.setdefault(grade_id, []).append(as_ipython_reads(source(cell)))
     return {grade_id: "\n".join(texts) for grade_id, texts in parts.items()}, tuple(dict.fromkeys(notes))
 
 
@@ -116,17 +123,3 @@ def has_too_many_entries(content: bytes) -> bool:
         return found > MAX_ENTRIES
     outside_texts = (token for token in _TOKENS.finditer(content) if token[0] in (b"[", b"{", b","))
     return next(itertools.islice(outside_texts, MAX_ENTRIES, None), None) is not None
-
-
-def _grade_id(cell: Any) -> str:
-    """Return the nbgrader id of a cell, or an empty string if it has none."""
-    for key in ("metadata", "nbgrader", "grade_id"):
-        cell = cell.get(key) if isinstance(cell, dict) else None
-    return cell if isinstance(cell, str) else ""
-
-
-def _source(cell: Mapping[str, Any]) -> str:
-    source = cell.get("source", "")
-    if isinstance(source, list):
-        return "".join(s for s in source if isinstance(s, str))
-    return source if isinstance(source, str) else ""

@@ -63,6 +63,16 @@ def is_unanswered(text: str, entry_point: str) -> bool:
     return _is_stub(entries[-1]) if entries else all(_is_stub(s) for s in statements)
 
 
+def is_stub(text: str, entry_point: str) -> bool:
+    """Tell whether a cell defines its `entry_point` as the released stub does, and holds nothing else of a student."""
+    try:
+        statements = parsed(text, most=STUB_CHARACTERS).body
+    except UnreadableSourceError:
+        return False
+    names = [s.name for s in statements if isinstance(s, ast.FunctionDef | ast.ClassDef)]
+    return entry_point in names and all(_is_stub(s) for s in statements)
+
+
 _CALL_OF_SUPER = ast.dump(ast.parse("super().__init__()", mode="eval").body)
 
 

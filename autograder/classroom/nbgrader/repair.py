@@ -39,6 +39,7 @@ NAME_CHARACTERS = 200
 SCHEMA_VERSION = 3
 _EMPTY: Mapping[str, Mapping[str, Any]] = {"code": {"outputs": [], "execution_count": None}, "markdown": {}, "raw": {}}
 _BASE_64 = re.compile(r"[A-Za-z0-9+/\n]*={0,2}\n?")
+_LINE_END = re.compile(r"\r\n?")  # editors and Git change the ends of lines
 _SAID = ("schema_version", "grade_id", "grade", "solution", "task", "locked", "points")
 _UNSAID = {"task": False}  # values that nbgrader itself omits
 
@@ -247,16 +248,17 @@ def _differences(found: Mapping[str, Any], cell: NotebookNode, wanted: ReleasedC
     # for answer cells, this was noted when the submission was read
     if cell.cell_type != wanted.cell_type and wanted.locked:
         notes.append(f"The cell {wanted.id} had become a {cell.cell_type} cell; it is a {wanted.cell_type} cell again.")
+    given_back = set(found) == {"grade_id"}  # by the reader of submissions, which has noted it
     wrong = [
         key
         for key, value in wanted.metadata.items()
         if key != "cell_type" and found.get(key, _UNSAID.get(key)) != value
     ]
-    if wrong:
+    if wrong and not given_back:
         notes.append(
             f"The cell {wanted.id} had changed grading metadata ({', '.join(sorted(wrong))}); it was restored."
         )
-    if wanted.locked and cell.source.strip() != wanted.source.strip():
+    if wanted.locked and _LINE_END.sub("\n", cell.source).strip() != wanted.source.strip():
         notes.append(f"The locked cell {wanted.id} had been edited; it was restored.")
     return notes
 

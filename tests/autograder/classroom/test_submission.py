@@ -4,6 +4,7 @@ import json
 import os
 
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 
 from autograder.classroom.submission import SubmissionError, answers_in, read_submission
 from autograder.host.grading import is_unanswered
@@ -39,6 +40,23 @@ def test_a_split_cell_is_joined_and_noted():
     assert answers == {"04_read_a_graph": "a\nb\nc"}
     assert len(notes) == 2
     assert "joined" in notes[0]
+
+
+PASTED = "def f(x):\n    y = x\n\n    return y"
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "\n" + "\n".join(f"    {line}" for line in PASTED.splitlines()),
+        ">>> " + PASTED.replace("\n", "\n... "),
+        "In [3]: " + PASTED.replace("\n", "\n   ...: "),
+        PASTED,
+    ],
+)
+def test_a_paste_is_graded_as_the_notebook_ran_it(pasted):
+    assert TransformerManager().transform_cell(pasted) == f"{PASTED}\n"
+    assert answers_in({"cells": [cell("04_read_a_graph", pasted)]})[0] == {"04_read_a_graph": PASTED}
 
 
 @pytest.mark.parametrize(

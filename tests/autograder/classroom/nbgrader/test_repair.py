@@ -1,6 +1,7 @@
 """Whatever a notebook says of itself, nbgrader gets the metadata of the released one, and people get notes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,7 @@ def cell(name: str | None, source: str, kind: str = "code", **changes: Any) -> d
     return {"cell_type": kind, "metadata": metadata, "source": source}
 
 
+BARE = ((ANSWER, "def f(): pass"), (CHECK, "check(...)"))
 HONEST = (cell(ANSWER, "def f(): pass"), cell(None, "text", "markdown"), cell(CHECK, "check(...)"))
 
 
@@ -88,6 +90,21 @@ def test_an_honest_notebook_gets_no_note() -> None:
     assert notes == ()
     assert [c.source for c in cells] == ["def f(): pass", "text", "check(...)"]
     assert by_id[CHECK].metadata.nbgrader.points == 12.0
+
+
+def test_locked_cells_with_other_line_ends_are_not_edited() -> None:
+    released = {**RELEASED, CHECK: replace(RELEASED[CHECK], source="import check\ncheck(...)")}
+    for written in ("import check\r\ncheck(...)", "import check\rcheck(...)\r"):
+        notebook = rebuilt({"cells": [HONEST[0], cell(CHECK, written)]})
+        assert repaired(notebook.cells, released)[1] == ()
+
+
+def test_metadata_that_the_grader_gave_back_is_not_changed_metadata() -> None:
+    bare = [{"cell_type": "code", "metadata": {"nbgrader": {"grade_id": name}}, "source": text} for name, text in BARE]
+    cells, notes, by_id = repair(*bare)
+    assert notes == ()
+    assert by_id[CHECK].metadata.nbgrader.points == 12.0
+    assert len(cells) == 2
 
 
 def test_a_split_answer_is_joined_in_order() -> None:
