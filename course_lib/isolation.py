@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._C import _autograd, _functorch
+from torch.autograd import forward_ad
 from torch.utils._pytree import tree_map_only
 
 Restore = Callable[[], None]
@@ -26,8 +28,8 @@ def preserving(program: object) -> Iterator[None]:
     """Restore at the end, also after a failure, the state that running `program` changes.
 
     The state is: tensors, attributes and containers of a module and all its parts; the random states of torch, Python
-    and NumPy; whether gradients are recorded; the default dtype. Other effects of a program (a global list, a file) are
-    not undone.
+    and NumPy; whether gradients are recorded; the default dtype; autocast; levels of `torch.func`. Other effects of a
+    program (a global list, a file) are not undone.
     """
     restore = restore_of([program])
     try:
@@ -43,15 +45,65 @@ def restore_of(held: Sequence[object]) -> Restore:
     for value in held:
         _remember(value, restores, seen)
     grad_enabled, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
+    restore_levels, restore_autocast = _levels(), _autocast()
     restores += _random_states()
 
     def restore() -> None:
+        restore_levels()  # the first, since operators may fail at a level
+        restore_autocast()
         torch.set_grad_enabled(grad_enabled)
         torch.set_default_dtype(dtype)
         for one in restores:
             one()
 
     return restore
+
+
+def _levels() -> Restore:
+    """Record the levels of `torch.func` and of forward-mode derivatives; in torch 2.13 these are private.
+
+    A graph has a node that begins a level and one that ends it. If a node in between fails, the level does not end.
+    """
+    depth, dual = _functorch.get_dynamic_layer_stack_depth(), forward_ad._current_level
+    forward, in_place = torch._C._is_fwd_grad_enabled(), _functorch.get_inplace_requires_grad_allowed()
+    message = _autograd._saved_tensors_hooks_get_disabled_error_message()
+
+    def restore() -> None:
+        while forward_ad._current_level > dual:
+            forward_ad.exit_dual_level(level=forward_ad._current_level)
+        if _functorch.get_dynamic_layer_stack_depth() > depth:
+            _functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)
+        torch._C._set_fwd_grad_enabled(forward)
+        _functorch.set_inplace_requires_grad_allowed(in_place)
+        if message is None:
+            _autograd._saved_tensors_hooks_enable()
+        else:
+            _autograd._saved_tensors_hooks_disable(message)
+
+    return restore
+
+
+def _autocast() -> Restore:
+    """Record autocast on the CPU and on the accelerator."""
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    kinds = ("cpu",) if accelerator is None else ("cpu", accelerator.type)
+    casts = [(kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in kinds]
+    nesting, cached = _autocast_nesting(), torch.is_autocast_cache_enabled()
+
+    def restore() -> None:
+        for kind, enabled, dtype in casts:
+            torch.set_autocast_enabled(kind, enabled)
+            torch.set_autocast_dtype(kind, dtype)
+        torch.set_autocast_cache_enabled(cached)
+        while _autocast_nesting() > nesting:
+            torch.autocast_decrement_nesting()
+
+    return restore
+
+
+def _autocast_nesting() -> int:
+    torch.autocast_increment_nesting()
+    return int(torch.autocast_decrement_nesting())
 
 
 def fresh_inputs(inputs: Sequence[object]) -> tuple[Any, ...]:

@@ -21,7 +21,8 @@ from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.kept_state import keep_state
 from course_lib.fusion.operands import forget_constants, is_made_while_tracing, remember_symbols
 from course_lib.fusion.registry import chosen
-from course_lib.fusion.result import FusionResult, Rejected
+from course_lib.fusion.result import FusionResult, Rejected, refusal
+from course_lib.fusion.rules import Objection
 from course_lib.fusion.surgery import (
     added_buffers,
     check,
@@ -31,10 +32,11 @@ from course_lib.fusion.surgery import (
     keep_out_of_state,
 )
 from course_lib.graph import Cost, cost, propagate_shapes
-from course_lib.graph.shapes import run_on_fakes
+from course_lib.graph.shapes import explained_failure, run_on_fakes
 from course_lib.module_hooks import HOOK_TABLES
 
 Program = nn.Module | Callable[..., object] | Captured | torch.export.ExportedProgram
+_BEGINS_A_LEVEL = "_increment_nesting"  # how PyTorch names the functions that begin a level of torch.func
 MAX_ROUNDS = 8  # of one pass: its fusions may make further ones possible
 
 
@@ -96,10 +98,14 @@ def _fused(
     remember_symbols(gm.graph)
     state = _state_of(program)
     forget_constants(gm.graph, state)
+    passes, level = tuple(passes), _first_level(gm)
+    if level is not None:
+        unchanged = cost_of_one_run(gm, example_inputs)
+        none = dict.fromkeys((one.name for one in passes), 0)
+        return FusionResult(gm, 0, (_left_alone(level),), none, unchanged, unchanged, lost)
     propagate_shapes(gm, example_inputs)
     added = added_buffers(gm, program)
     before = cost_of_one_run(gm, example_inputs)
-    passes = tuple(passes)
     whole = in_whole_operators(gm) if any(one.reads_operators for one in passes) else gm
     matches, rejected = run_all(passes, whole)
     total = sum(matches.values())
@@ -108,6 +114,19 @@ def _fused(
     if not isinstance(program, (Captured, torch.export.ExportedProgram)):
         keep_out_of_state(gm, added, state)
     return FusionResult(gm, total, rejected, matches, before, after, lost)
+
+
+def _first_level(gm: fx.GraphModule) -> fx.Node | None:
+    """Return the first node that begins a level of `torch.func`, such as one of vmap or grad; None without any."""
+    graphs = [part.graph for part in gm.modules() if isinstance(part, fx.GraphModule)]
+    calls = (node for graph in graphs for node in graph.nodes if node.op == "call_function")
+    return next((node for node in calls if str(getattr(node.target, "__name__", "")).endswith(_BEGINS_A_LEVEL)), None)
+
+
+def _left_alone(level: fx.Node) -> Rejected:
+    """Report that a graph is left as it is: at a level, an operator means what its transformation makes of it."""
+    reason = f"{level} begins a level of torch.func, so this graph is left as it is"
+    return refusal("fuse", (level.name,), Objection("torch.func level", reason), level)
 
 
 @contextmanager
@@ -134,7 +153,8 @@ def cost_of_one_run(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Cos
             module.requires_grad_(False)  # a parameter may be written in place
         return cost(lambda *given: type(gm).forward(module, *given), inputs)
 
-    return run_on_fakes(gm, example_inputs, measured)
+    with explained_failure():
+        return run_on_fakes(gm, example_inputs, measured)
 
 
 def _graph_of(program: Program, example_inputs: Sequence[object]) -> fx.GraphModule:

@@ -11,6 +11,7 @@ from pathlib import Path
 from torch import fx
 
 REMEDIES: Mapping[str, str] = {
+    "torch.func level": "Fuse the function that torch.func is given: torch.func.vmap(fuse(f, inputs).graph_module).",
     "argument": "Give the arguments that the pattern names, or keep the operators apart.",
     "alpha": "Write the factor as a multiplication of its own, or use alpha=1.",
     "approximate": 'Write approximate="none" or approximate="tanh" as a constant.',

@@ -1,7 +1,8 @@
 """Find the shape and dtype of every node on fake tensors, without computing anything."""
 
+import contextlib
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -80,15 +81,21 @@ def propagate_shapes(gm: torch.fx.GraphModule, example_inputs: Sequence[object])
     def annotate(stand_ins: StandIns, module: torch.nn.Module, fakes: Sequence[Any]) -> None:
         _Annotator(module, gm.graph, stand_ins).run(*fakes)
 
+    with explained_failure():
+        run_on_fakes(gm, example_inputs, annotate)
+    return gm
+
+
+@contextlib.contextmanager
+def explained_failure() -> Iterator[None]:
+    """Raise `GraphError` with one sentence for whatever a graph raises on its inputs."""
     try:
-        with preserving(None):
-            run_on_fakes(gm, example_inputs, annotate)
+        yield
     except GraphError:
         raise
     except Exception as error:  # an operator may raise anything about its operands
         said = " ".join(str(error).split())[:300]
         raise GraphError(f"The graph cannot run on these example inputs ({type(error).__name__}: {said})") from error
-    return gm
 
 
 def run_on_fakes(
@@ -99,11 +106,12 @@ def run_on_fakes(
     """Call `run` with stand-ins, the modules of a graph and its inputs, and return its result.
 
     It runs without gradients, which is faster and lets it write to parameters. If it fails so, it runs once more with
-    gradients for all that requires them, because the graph may run a backward pass itself.
+    gradients for all that requires them, because the graph may run a backward pass itself. The modes and levels that a
+    failed run has begun are ended.
     """
     stand_ins, module, fakes = on_fakes(gm, example_inputs)
     try:
-        with stand_ins.mode, torch.no_grad():
+        with preserving(None), stand_ins.mode, torch.no_grad():
             return run(stand_ins, module, fakes)
     except Exception as first:  # whatever an operator says about its operands
         stand_ins, module, fakes = on_fakes(gm, example_inputs)
@@ -112,7 +120,7 @@ def run_on_fakes(
             if isinstance(given, torch.Tensor) and given.requires_grad:
                 fake.requires_grad_()
         try:
-            with stand_ins.mode, torch.enable_grad():
+            with preserving(None), stand_ins.mode, torch.enable_grad():
                 return run(stand_ins, module, fakes)
         except Exception:  # the same, or what gradients forbid
             raise first from None
