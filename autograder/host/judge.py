@@ -161,7 +161,7 @@ class _Grading:
             kind=self.exercise.kind,
             points=min(points, most_points(most)) if self.changing or ended else points,
             max_points=most,
-            cap=cap_note(self.changing, ended),
+            cap=cap_note(self.changing, ended) if points else "",
             badge=self.badge,
             status=status,
             message=message,

@@ -8,11 +8,12 @@ process, or uses all its time, before its results were compared: else it would e
 from collections.abc import Iterable
 
 from autograder.host.exercise import Kind
-from autograder.host.records import CheckRecord, CheckStatus
+from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
 
 MOST_SHARE = 0.6  # of the assessed points of the exercise
 SENTENCE = "Your pass changes what a program computes"
 ENDED = "Your pass ended before all its results were compared"
+CONDITION = f"Condition for more than {MOST_SHARE:.0%}: every program computes what it should.".replace("%", " %")
 PASSES = frozenset({Kind.GRAPH, Kind.SCHEDULE})  # kinds whose answers change programs
 
 REFUSALS = frozenset(
@@ -71,6 +72,22 @@ def most_points(max_points: float) -> float:
     7.2
     """
     return round(MOST_SHARE * max_points, 6)
+
+
+def is_limited(kind: Kind, categories: Iterable[str]) -> bool:
+    """Tell whether an exercise of this kind, with checks of these categories, has the limit."""
+    return kind in PASSES and not VALUES_STAY.isdisjoint(categories)
+
+
+def condition(record: ExerciseRecord) -> str:
+    """Return the sentence that tells whether the limit's condition holds; empty where it decides nothing."""
+    if record.cap or not record.points or record.status is not ExerciseStatus.GRADED:
+        return record.cap
+    if not is_limited(Kind(record.kind), (check.category for check in record.checks)):
+        return ""
+    if any(check.hidden for check in record.checks):
+        return f"{CONDITION} It holds."
+    return f"{CONDITION} It holds in the programs of the checks below, and is open for those that grading adds."
 
 
 def not_compared(kind: Kind, checks: Iterable[CheckRecord]) -> list[CheckRecord]:

@@ -147,8 +147,9 @@ def test_each_exercise_says_how_hard_it_is_and_the_title_what_that_means(path: P
 
 @each_notebook
 def test_text_cells_are_short(path: Path) -> None:
-    counts = {cell["id"]: words(source(cell)) for cell in cells(path, "markdown")}
-    tasks = {name: counts.pop(name) for name in [*counts] if name.startswith("exercise-")}
+    texts = {cell["id"]: source(cell) for cell in cells(path, "markdown")}
+    counts = {name: words(text) for name, text in texts.items()}
+    tasks = {name: counts.pop(name) for name, text in texts.items() if text.startswith("## Exercise: ")}
     assert {name: count for name, count in tasks.items() if count > MAX_TASK_WORDS} == {}
     assert {name: count for name, count in counts.items() if count > MAX_WORDS} == {}
     assert sorted(counts.values())[len(counts) // 2] <= USUAL_WORDS

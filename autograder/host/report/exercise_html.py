@@ -37,6 +37,7 @@ from autograder.host.report.wording import (
     speed_words,
     with_minimum,
 )
+from autograder.host.value_cap import condition
 
 _GREY, _BLUE, _GREEN, _RED, _AMBER = "128,128,128", "40,110,220", "20,140,90", "205,60,50", "200,130,0"
 _BOX = (
@@ -83,7 +84,11 @@ def exercise_html(
     return element(
         "div",
         _heading(record),
-        *(element("div", coded(text), style=_MESSAGE) for text in (*warnings, record.message, record.cap) if text),
+        *(
+            element("div", coded(text), style=_MESSAGE)
+            for text in (*warnings, record.message, condition(record))
+            if text
+        ),
         *(element("div", coded(remark), style=_REMARK) for remark in remarks),
         _table(record, show_hidden),
         *_quantities(record),

@@ -31,6 +31,7 @@ from autograder.host.report.wording import (
     speed_words,
     with_minimum,
 )
+from autograder.host.value_cap import condition
 
 WIDTH = 100
 BAR_CHARACTERS = 24
@@ -49,7 +50,7 @@ def exercise_text(record: ExerciseRecord, *, notes: Sequence[str] = (), show_hid
 def _lines(record: ExerciseRecord, notes: Sequence[str], show_hidden: bool) -> Iterator[str]:
     status = "" if record.status is ExerciseStatus.GRADED else f" · {EXERCISE_WORDS[record.status]}"
     yield f"{one_line(record.id)}: {marks(record.points, record.max_points)} points{status}"
-    for sentence in (record.message, record.cap, *notes):
+    for sentence in (record.message, condition(record), *notes):
         if sentence:
             yield _indented(sentence, 2)
     for check in record.checks:

@@ -80,7 +80,7 @@ HIDDEN = HiddenPart(
     checks=(
         Check("readers of every kind", "readers", 1.4, rewritten(READERS)),
         Check("chains", "chains", 0.5, rewritten(CHAINS)),
-        Check("other calls stay, whatever they are called", "look-alikes", 0.5, rewritten(LOOK_ALIKES, together=True)),
+        Check("other calls stay, whatever they are called", "other calls", 0.5, rewritten(LOOK_ALIKES, together=True)),
     ),
     controls=(
         ANSWERS.reference(6),
