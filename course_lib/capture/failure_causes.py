@@ -53,9 +53,9 @@ FX = (
         "Build the new tensor with torch.where, torch.cat or index_put.",
     ),
     Cause(
-        "__array_struct__|numpy|np.ndarray",
-        "the program hands a traced tensor to NumPy",
-        "Use the torch function of the same name.",
+        "__array_struct__|__array_ufunc__|numpy|np.ndarray",
+        "the program hands a traced tensor, or a size of one, to NumPy",
+        "Use the torch or math function of the same name.",
     ),
     Cause(
         "co_varnames is too small",

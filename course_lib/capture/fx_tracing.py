@@ -18,12 +18,17 @@ from course_lib.capture.captured import Captured
 from course_lib.capture.failure_causes import explaining, name_of
 from course_lib.capture.source_lines import SourceLine, line_of_caller, lines_of_nodes
 from course_lib.errors import CaptureError
+from course_lib.isolation import imported_numpy
 
 LeafModule = type[nn.Module] | str
 SHOWN_PATHS = 12  # in an error message
 # While torch.fx traces, it replaces methods of nn.Module for the whole process, so only one thread may trace.
 _TRACING = threading.RLock()
 _state = threading.local()  # `tracing`: whether the thread traces
+
+
+class _Proxy(fx.Proxy):
+    __array_ufunc__ = None
 
 
 class LineTracer(fx.Tracer):
@@ -61,9 +66,26 @@ class LineTracer(fx.Tracer):
         return super().getattr(attr, attr_val, parameter_proxy_cache)
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        """Return whether `m` stays one node."""
+        """Return whether `m` stays one node, as what a pass of `course_lib.fusion` has made always does.
+
+        Such a module decides by the numbers of its operands, or computes on parameters in each call.
+        """
         chosen = isinstance(m, self._leaf_classes) or module_qualified_name in self._leaf_paths
-        return chosen or super().is_leaf_module(m, module_qualified_name)
+        return (
+            chosen
+            or type(m).__module__.startswith("course_lib.fusion.")
+            or super().is_leaf_module(m, module_qualified_name)
+        )
+
+    def create_arg(self, a: Any) -> Any:
+        """Return what a node holds as an argument: a number of NumPy becomes one of Python, which code can hold."""
+        np = imported_numpy()
+        number = a.item() if np is not None and isinstance(a, np.generic) else a
+        return super().create_arg(number)
+
+    def proxy(self, node: fx.Node) -> fx.Proxy:
+        """Return a stand-in to which NumPy leaves operators such as `np.float64(2) * x`, as it does with tensors."""
+        return _Proxy(node, self)
 
     def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
         """Create a node as torch.fx does, and record its source line."""

@@ -33,10 +33,14 @@ class Attention(nn.Module):
 
         `query`, `key` and `value` have the shape (batch, heads, rows, columns) or (batch, rows, columns).
         """
-        given = [one for one in (query, key, value, mask) if one is not None]
-        if (self.training and self.dropout > 0) or any(map(is_transformed, given)):
+        if self.training and self.dropout > 0:
             return self.separately(query, key, value, mask)
-        if torch.is_grad_enabled() and any(one.requires_grad for one in given) and not torch.compiler.is_compiling():
+        if torch.compiler.is_compiling():  # a compiler can look into none of the questions below
+            return self.fused(query, key, value, mask)
+        given = [one for one in (query, key, value, mask) if one is not None]
+        if any(map(is_transformed, given)):
+            return self.separately(query, key, value, mask)
+        if torch.is_grad_enabled() and any(one.requires_grad for one in given):
             result: Tensor = _TwiceDifferentiable.apply(self, query, key, value, mask)
             return result
         return self.fused(query, key, value, mask)

@@ -178,3 +178,26 @@ def test_torchscript_says_that_it_cannot_read_a_lambda(program: Callable[[torch.
 def test_a_leaf_or_an_argument_that_the_program_does_not_have_is_named(arguments: Any, sentence: str) -> None:
     with pytest.raises(CaptureError, match=sentence):
         capture(Block(), **{"concrete_args": {"times": 1}, **arguments})
+
+
+NUMPY_NUMBERS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "divisor": lambda x: x / np.sqrt(64),
+    "on the left": lambda x: np.float64(2) * x - 1,
+    "index": lambda x: x[np.int64(1), : np.int32(2)],
+    "keyword": lambda x: x.clamp(min=np.float32(0.5)).sum(dim=np.int64(0)),
+    "power and comparison": lambda x: torch.where(np.float64(1) < x, np.float64(2) ** x, np.float16(0.5)),
+}
+
+
+@pytest.mark.parametrize("case", NUMPY_NUMBERS)
+def test_numbers_of_numpy_are_numbers_of_python_in_a_graph_of_fx(case: str) -> None:
+    program, x = NUMPY_NUMBERS[case], torch.linspace(-2.0, 2.0, 6).reshape(2, 3)
+    captured = capture(program, (x,))
+    assert torch.equal(captured.run(x), program(x))
+    assert "np." not in captured.code
+
+
+def test_an_array_or_a_function_of_numpy_on_a_stand_in_is_a_clear_error() -> None:
+    for program in (lambda x: x / np.sqrt(x.shape[-1]), lambda x: np.exp(x)):
+        with pytest.raises(CaptureError, match="to NumPy"):
+            capture(program, (torch.ones(2, 3),))
