@@ -1,4 +1,4 @@
-"""Divide rows among the programs of a kernel. The sizes are estimates, which no GPU has tuned."""
+"""Divide rows among the programs of a kernel."""
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
+_WARPS, _MOST_WARPS = 4, 16  # of a program
 _ELEMENTS = 1024  # of a tile at least: eight for each of the 128 threads of four warps
 _REGISTERS = 65536 // 32  # for a warp's width, of one multiprocessor
 _PROGRAMS_WHEN_INTERPRETED = 3  # few, so that each of them takes several tiles
@@ -22,12 +23,46 @@ class Tiles:
     count: int
 
 
-def tiles_of(matrix: torch.Tensor, *, per_thread: int = 8) -> Tiles:
-    """Return how to cut a matrix that is not empty, with the given number of elements for a thread if possible."""
+def tiles_of(matrix: torch.Tensor) -> Tiles:
+    """Return how to cut a matrix that is not empty, with eight elements for a thread if possible."""
     columns = max(4, triton.next_power_of_2(matrix.shape[1]))
     rows = max(1, _ELEMENTS // columns)
-    warps = min(16, max(4, rows * columns // (32 * per_thread)))
+    warps = min(16, max(4, rows * columns // (32 * 8)))
     return Tiles(rows, columns, warps, triton.cdiv(matrix.shape[0], rows))
+
+
+@dataclass(frozen=True)
+class PartedTiles(Tiles):
+    """Describe tiles of which each row is `parts` times as wide as `columns`."""
+
+    parts: int
+
+    @property
+    def per_lane(self) -> int:
+        """Return how many elements of a tile a lane has."""
+        return self.rows * self.columns * self.parts // (32 * self.warps)
+
+
+def parted_tiles(matrix: torch.Tensor, *, most_per_lane: int) -> PartedTiles:
+    """Return how to cut a matrix that is not empty so that as few warps share a row as `most_per_lane` allows.
+
+    A lane reads 16 bytes at a time, and a part of a row is what the warps that share it read at a time.
+    """
+    num_rows, num_columns = matrix.shape
+    at_a_time = 32 * 16 // matrix.element_size()
+    sharing = min(_MOST_WARPS, triton.next_power_of_2(triton.cdiv(num_columns, 32 * most_per_lane)))
+    columns = min(sharing * at_a_time, max(4, triton.next_power_of_2(num_columns)))
+    rows = max(1, _WARPS * at_a_time // columns)
+    warps = max(_WARPS, sharing)
+    return PartedTiles(rows, columns, warps, triton.cdiv(num_rows, rows), triton.cdiv(num_columns, columns))
+
+
+def flat_tiles(matrix: torch.Tensor, *, per_lane: int) -> PartedTiles:
+    """Return how to cut a matrix that is not empty into tiles of parts of rows; a program has one part."""
+    num_rows, num_columns = matrix.shape
+    columns = min(32 * 16 // matrix.element_size(), max(4, triton.next_power_of_2(num_columns)))
+    rows = max(1, _WARPS * 32 * per_lane // columns)
+    return PartedTiles(rows, columns, _WARPS, triton.cdiv(num_rows, rows), triton.cdiv(num_columns, columns))
 
 
 def persistent_programs(matrix: torch.Tensor, tiles: Tiles, *, registers: int) -> int:

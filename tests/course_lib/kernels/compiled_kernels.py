@@ -4,9 +4,9 @@
 
 The number is a compute capability; without "all", one variant of each kernel is compiled. Triton is told that such a
 GPU is there, and each launch ends before the device would be asked for anything. Prints a line a kernel: its name, the
-bytes of its program, how it reads memory, and for sm_90 the registers of a thread of a backward kernel beside those
-that its number of programs was computed for. The interpreter accepts what the compiler refuses, such as two branches
-that return different shapes.
+bytes of its program, and how it reads memory. For a backward kernel on sm_90 it prints more: how many programs the
+registers allow at a time, of how many were assumed; bytes spilled; instructions and barriers in a turn of its loop.
+The interpreter accepts what the compiler refuses, such as two branches that return different shapes.
 """
 
 import re
@@ -51,21 +51,43 @@ class AbsentGpu:
 def compile_only(kernel: Any, *arguments: Any, warmup: bool, **options: Any) -> Any:
     """Compile instead of launching, and print what came out."""
     compiled = run(kernel, *arguments, warmup=True, **options)
+    if compiled.metadata.name == "_total":  # of partial sums, after each backward kernel
+        return compiled
     reads = sorted(set(re.findall(r"ld\.global[.\w]*", compiled.asm["ptx"])))
-    print(compiled.metadata.name, len(compiled.asm["cubin"]), "bytes", *reads, *registers(compiled))
+    print(compiled.metadata.name, len(compiled.asm["cubin"]), "bytes", *reads, *of_sm_90(compiled))
     return compiled
 
 
-def registers(compiled: Any) -> list[str]:
-    """Return the registers of a thread of a backward kernel for sm_90, and the number that was assumed."""
+def of_sm_90(compiled: Any) -> list[str]:
+    """Return what a backward kernel for sm_90 takes: programs at a time, bytes spilled, and a turn of its loop."""
     if compiled.metadata.name != "_backward" or CAPABILITY != 90:
         return []
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(compiled.asm["cubin"])
         file.flush()
-        command = [str(CUOBJDUMP), "--dump-resource-usage", file.name]
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return [f"registers {re.findall(r'REG:([0-9]+)', told)[0]} of {assumed[-1]}"]
+        told, code = (told_by_cuobjdump(option, file.name) for option in ("--dump-resource-usage", "-sass"))
+    warps = compiled.metadata.num_warps
+    registers, spilled = (int(re.findall(rf"{name}:([0-9]+)", told)[0]) for name in ("REG", "STACK"))
+    at_a_time, hoped = (65536 // 32 // (-(-taken // 8) * 8 * warps) for taken in (registers, assumed[-1]))
+    loop = longest_loop(code)
+    barriers = sum("BAR." in instruction for instruction in loop)
+    return [f"programs {at_a_time} of {hoped} spilled {spilled} loop {len(loop)} barriers {barriers}"]
+
+
+def told_by_cuobjdump(option: str, path: str) -> str:
+    """Return what the tool tells of a compiled kernel."""
+    return subprocess.run([str(CUOBJDUMP), option, path], capture_output=True, text=True, check=True).stdout
+
+
+def longest_loop(code: str) -> list[str]:
+    """Return the instructions of the longest loop: from where a branch goes back to, up to the branch."""
+    lines = [(int(at, 16), text) for at, text in re.findall(r"/\*([0-9a-f]{4,})\*/ +([^;]+);", code)]
+    loops: list[list[str]] = [[]]
+    for at, text in lines:
+        back = re.search(r"\bBRA\b.*0x([0-9a-f]+)", text)
+        if back and int(back[1], 16) < at:
+            loops.append([other for place, other in lines if int(back[1], 16) <= place <= at])
+    return max(loops, key=len)
 
 
 def assume(matrix: Any, tiles: Any, *, registers: int) -> int:

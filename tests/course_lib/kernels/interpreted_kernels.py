@@ -16,7 +16,7 @@ import triton.language as tl
 
 from course_lib.kernels import bias_gelu, bias_silu, dispatch
 from course_lib.kernels.dropout import dropout_factors, uniform_numbers
-from course_lib.kernels.triton import bias_activation, residual_norm, tiles
+from course_lib.kernels.triton import bias_activation, residual_norm
 from tests.course_lib.kernels.row_operators import EPS, LAYOUTS, ROW_OPERATORS, RowOperator, Tensors
 
 SEED = torch.tensor([7 + 2**40])
@@ -190,7 +190,7 @@ def _assert_fence_stands(memory: torch.Tensor) -> None:
 def test_bias_kernels_touch_nothing_but_their_tensors(size: tuple[int, int]) -> None:
     x, bias = torch.randn(size), torch.randn(size[1])
     inputs = _fenced_copy(torch.randn(size)), _fenced_copy(x), _fenced_copy(bias)
-    programs = tiles.persistent_programs(x, tiles.tiles_of(x), registers=48)
+    programs = bias_activation.backward_programs(x)
     output, around_output = _fenced(size)
     grad_x, around_grad = _fenced(size)
     partial, around_partial = _fenced((programs, size[1]))
@@ -218,7 +218,7 @@ def test_row_kernels_touch_nothing_but_their_tensors(operator: RowOperator, size
     output, around_output = _fenced(size)
     grad_x, around_grad_x = _fenced(size)
     grad_residual, around_grad_residual = _fenced(size)
-    partial, around_partial = _fenced((3, programs, size[1]))
+    partial, around_partial = _fenced((call.sums(), programs, size[1]))
     residual_norm.normalise_into(output, call)
     residual_norm.norm_gradients_into(grad_x, grad_residual, partial, _fenced_copy(torch.randn(size)), call)
     for memory in (around_output, around_grad_x, around_grad_residual, around_partial):
