@@ -35,7 +35,7 @@ def cuda_plan() -> Plan:
     sizes = ((65536, 768), (65536, 1024), (8192, 8192))
     # Each size is compiled separately, like our kernels; one program for all sizes would be a slower peer.
     compiler = lambda program: torch.compile(program, dynamic=False)  # noqa: E731  # beside its likeness
-    return Plan("cuda", sizes, torch.bfloat16, COPY_BYTES, 110.0, 0.25, compiler)
+    return Plan("cuda", sizes, torch.bfloat16, COPY_BYTES, 140.0, 0.1, compiler)
 
 
 def dry_plan() -> Plan:

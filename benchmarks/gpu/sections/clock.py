@@ -219,4 +219,4 @@ def as_markdown(notes: Notes) -> str:
     return "\n".join(lines)
 
 
-SECTION = Section("The judge's clock", order=40, budget_s=85, run=run, as_markdown=as_markdown, failures=failures)
+SECTION = Section("The judge's clock", order=40, budget_s=65, run=run, as_markdown=as_markdown, failures=failures)

@@ -33,4 +33,4 @@ def as_markdown(notes: Notes) -> str:
     return kernel_times.as_markdown(_report(notes))
 
 
-SECTION = Section("Kernels", order=50, budget_s=120, run=run, as_markdown=as_markdown, missed=missed)
+SECTION = Section("Kernels", order=14, budget_s=150, run=run, as_markdown=as_markdown, missed=missed)

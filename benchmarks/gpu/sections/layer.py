@@ -149,7 +149,7 @@ def as_markdown(notes: Notes) -> str:
     return "\n".join([*lines, "", speeds, *dry, "", *(f"- left out: {line}" for line in notes["left_out"])])
 
 
-SECTION = Section("A whole BERT layer", order=20, budget_s=60, run=run, as_markdown=as_markdown, missed=missed)
+SECTION = Section("A whole BERT layer", order=15, budget_s=60, run=run, as_markdown=as_markdown, missed=missed)
 
 
 Layer = Callable[[torch.Tensor], torch.Tensor]

@@ -50,4 +50,4 @@ def as_markdown(notes: Notes) -> str:
     return "\n".join(lines)
 
 
-SECTION = Section("Timer", order=35, budget_s=40, run=run, as_markdown=as_markdown, failures=failures)
+SECTION = Section("Timer", order=35, budget_s=20, run=run, as_markdown=as_markdown, failures=failures)

@@ -97,7 +97,7 @@ def as_markdown(notes: Notes) -> str:
 
 SECTION = Section(
     "A worker with the device",
-    order=15,
+    order=20,
     budget_s=65,
     run=run,
     as_markdown=as_markdown,
