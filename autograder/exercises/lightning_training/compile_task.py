@@ -2,39 +2,46 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch.nn import functional as F
 
+from autograder.exercises.lightning_training.captured_parts import CapturedGraph, read_captured, require_computed
 from autograder.exercises.programs import lightning_runs
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer
-from autograder.host.kinds.reports import Report
+from autograder.host.kinds.reports import Report, counts, entries, numbers
 from autograder.host.point_shares import share_among
 
 LARGEST_SEED = 10**6
 COMBINATIONS = tuple(f"{saves} to {loads}" for saves in ("eager", "compiled") for loads in ("eager", "compiled"))
-PRODUCTS = {kind: 4 + 2 * (kind == "an encoder and a Linear") for kind in lightning_runs.PARTS}
-"""Products of matrices in the graphs of training and of validation together, by kind of task."""
 MODEL = "a model"
 TORCH_PARTS = tuple(kind for kind in lightning_runs.PARTS if kind != MODEL)
 
 
-def graphs(answer: AnalysisAnswer, draw: Draw, kind: str, train: Sequence[int], held_out: Sequence[int]) -> Report:
-    """Return the graphs captured in training and in all, the products in them, and the first losses."""
+@dataclass(frozen=True)
+class Fitted:
+    """The graphs captured in training and in validation, and the first loss of the training."""
+
+    training: Sequence[CapturedGraph]
+    validation: Sequence[CapturedGraph]
+    loss: float
+    expected: float
+
+
+def fitted(answer: AnalysisAnswer, draw: Draw, kind: str, train: Sequence[int], held_out: Sequence[int]) -> Fitted:
+    """Return what a task of this kind captures in training and validation on batches of these sizes."""
     seed, factor, sizes = *drawn_run(draw), {"train": list(train), "held_out": list(held_out)}
-    report = answer.employ(lightning_runs, "compile_and_fit", kind=kind, seed=seed, factor=factor, **sizes)
-    if not isinstance(report, dict):
-        raise MalformedAnswerError
+    report = entries(answer.employ(lightning_runs, "compile_and_fit", kind=kind, seed=seed, factor=factor, **sizes))
     require_task(report)
-    if any(type(report.get(name)) is not int for name in ("training", "all", "products")):
-        raise MalformedAnswerError
-    if type(report.get("loss")) not in (int, float):
-        raise MalformedAnswerError
+    captured = read_captured(report.get("graphs"))
+    (count,), (loss,) = counts([report.get("training")], 1), numbers([report.get("loss")], 1)
     batch = lightning_runs.rows(seed, train[0])
-    return report | {"expected": float(F.mse_loss(outputs(kind, seed, batch, factor), batch))}
+    expected = float(F.mse_loss(outputs(kind, seed, batch, factor), batch))
+    return Fitted(captured[:count], captured[count:], loss, expected)
 
 
 def require_task(report: Report) -> None:
@@ -64,23 +71,20 @@ def outputs(kind: str, seed: int, hidden: torch.Tensor, factor: float) -> torch.
     return hidden
 
 
-def require_captured(found: Report, kind: str) -> None:
-    """Raise `CheckFailedError` unless all products of the task are in captured graphs."""
-    if not found["training"]:
+def require_captured(answer: AnalysisAnswer, draw: Draw, found: Fitted, kind: str, sizes: Sequence[int]) -> None:
+    """Raise `CheckFailedError` unless the graphs of both phases compute each part, for batches of these sizes."""
+    if not found.training:
         raise CheckFailedError(
-            f"For a task that holds {kind}, the given backend got {found['training']} graphs in training. "
+            f"For a task that holds {kind}, the given backend got 0 graphs in training. "
             "training_step calls the parts, not the task: compile each part with this backend. compile() of a "
             "class of torch.nn captures nothing."
         )
-    if found["products"] < PRODUCTS[kind]:
+    for phase, captured in (("training", found.training), ("validation", found.validation)):
+        require_computed(answer, draw, captured, f"For a task that holds {kind}, in {phase}", kind, sizes)
+    if not math.isclose(found.loss, found.expected, abs_tol=1e-4):
         raise CheckFailedError(
-            f"For a task that holds {kind}, {found['products']} products of matrices are in the graphs of training "
-            f"and validation; expected {PRODUCTS[kind]}. A part was not captured: wrap its forward."
-        )
-    if not math.isclose(found["loss"], found["expected"], abs_tol=1e-4):
-        raise CheckFailedError(
-            f"For a task that holds {kind}, the first loss is {found['loss']:.5f}; the captured graphs give "
-            f"{found['expected']:.5f}. The backend changes what a graph returns: the compiled parts must be what runs."
+            f"For a task that holds {kind}, the first loss is {found.loss:.5f}; the captured graphs give "
+            f"{found.expected:.5f}. The backend changes what a graph returns: the compiled parts must be what runs."
         )
 
 
@@ -91,7 +95,7 @@ def captures(*kinds: str) -> Callable[[AnalysisAnswer, Draw], None]:
         size = draw.integer(6, 9)
 
         def require(kind: str) -> None:
-            require_captured(graphs(answer, draw, kind, [size] * 3, [size]), kind)
+            require_captured(answer, draw, fitted(answer, draw, kind, [size] * 3, [size]), kind, [size])
 
         share_among(kinds, require, together=True)
 
@@ -107,34 +111,31 @@ def recompiles(*, odd: bool) -> Callable[[AnalysisAnswer, Draw], None]:
     def run(answer: AnalysisAnswer, draw: Draw) -> None:
         size = draw.integer(6, 9)
         last = draw.integer(2, 4) if odd else size
-        found = graphs(answer, draw, MODEL, [size, size, last], [size, last])
-        require_captured(found, MODEL)
+        found = fitted(answer, draw, MODEL, [size, size, last], [size, last])
         about = f"batches of {size}, the last of {last}" if odd else f"batches of {size}"
-        if found["training"] > 1 or found["all"] > 2:
+        if len(found.training) > 1 or len(found.validation) > 1:
             raise CheckFailedError(
-                f"With {about}, {found['training']} graphs were captured in training and "
-                f"{found['all'] - found['training']} in validation; one each is enough. "
+                f"With {about}, {len(found.training)} graphs were captured in training and "
+                f"{len(found.validation)} in validation; one each is enough. "
                 + ("Let the size of a batch be dynamic." if odd else "Compile each part once.")
             )
+        require_captured(answer, draw, found, MODEL, [size, last, size + 1] if odd else [size])
 
     return run
 
 
-def exchange(answer: AnalysisAnswer, kind: str, seed: int, factor: float) -> Report:
-    """Return what was found in each of the four combinations, by name."""
-    report = answer.employ(lightning_runs, "exchange_checkpoints", kind=kind, seed=seed, factor=factor)
-    if not isinstance(report, dict):
-        raise MalformedAnswerError
+def exchange(answer: AnalysisAnswer, draw: Draw, kind: str, seed: int, factor: float) -> Report:
+    """Return what was found in each of the four combinations, by name, if the compiled tasks were captured."""
+    report = entries(answer.employ(lightning_runs, "exchange_checkpoints", kind=kind, seed=seed, factor=factor))
     require_task(report)
-    found = report.get("found")
-    if not isinstance(found, dict) or type(report.get("graphs")) is not int:
-        raise MalformedAnswerError
-    if not report["graphs"]:
+    captured = read_captured(report.get("graphs"))
+    if not captured:
         raise CheckFailedError(
             "The given backend got no graph, so the checkpoints of a compiled task cannot be tried. Compile each part "
             "with it."
         )
-    return found
+    require_computed(answer, draw, captured, "While checkpoints were exchanged", kind, [4])
+    return entries(report.get("found"))
 
 
 def require_exchanged(found: Report, combination: str, expected: torch.Tensor) -> None:
@@ -162,7 +163,7 @@ def exchanged(kind: str) -> Callable[[AnalysisAnswer, Draw], None]:
 
     def run(answer: AnalysisAnswer, draw: Draw) -> None:
         seed, factor = drawn_run(draw)
-        found, rows = exchange(answer, kind, seed, factor), lightning_runs.rows(seed, 4)
+        found, rows = exchange(answer, draw, kind, seed, factor), lightning_runs.rows(seed, 4)
 
         def require(combination: str) -> None:
             runs_graphs = combination.endswith("to compiled")
@@ -186,8 +187,8 @@ EXERCISE = Exercise(
         "For each part of task.children(): part.forward = torch.compile(part.forward, backend=backend, dynamic=...).",
     ),
     checks=(
-        Check("a model is captured", "captures", 1.5, captures(MODEL)),
-        Check("four combinations of saving and loading", "checkpoints", 3.5, exchanged(MODEL)),
+        Check("a model is captured", "captures", 1, captures(MODEL)),
+        Check("four combinations of saving and loading", "checkpoints", 3, exchanged(MODEL)),
         Check("one graph more for validation", "recompiles", 1, recompiles(odd=False)),
     ),
 )

@@ -147,7 +147,7 @@ class Model(nn.Module):
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         """Map (batch, width) to (batch, width)."""
-        return self.second(torch.tanh(self.first(hidden)))
+        return self.second(torch.tanh(self.first(hidden))).view(hidden.shape[0], WIDTH)
 
 
 PARTS: Mapping[str, Callable[[], dict[str, nn.Module]]] = {
@@ -202,29 +202,36 @@ def _task(kind: str, seed: int) -> Any:
     return Task()
 
 
-def _backend(factor: float) -> tuple[Callable[..., Any], dict[str, int]]:
-    """Return a backend, and what it counts: graphs that Dynamo captured, and their products of matrices.
+def _backend(factor: float, owned: Mapping[int, str]) -> tuple[Callable[..., Any], Plain]:
+    """Return a backend, and what it keeps: the graphs that Dynamo captured, as data, and the number of their calls.
 
-    Each result of a graph is multiplied by `factor`, so that the numbers of a task show whether its graphs run.
+    `owned` has the names of parameters by address. Each result of a graph is multiplied by `factor`.
     """
-    counts = {"graphs": 0, "products": 0, "calls": 0}
+    kept: Plain = {"graphs": [], "calls": 0}
 
     def backend(graph_module: Any, inputs: Any) -> Any:
         run = graph_module.forward
         if torch._guards.CompileContext.try_get() is not None:  # set while Dynamo compiles
-            called = [node.target for node in graph_module.graph.nodes if node.op.startswith("call_")]
-            counts["graphs"] += 1
-            counts["calls"] += len(called)
-            counts["products"] += called.count(F.linear)
+            kept["calls"] += sum(node.op.startswith("call_") for node in graph_module.graph.nodes)
+            kept["graphs"].append(_written(graph_module, inputs, owned))
         return lambda *args: tuple(r * factor if isinstance(r, torch.Tensor) else r for r in run(*args))
 
-    return backend, counts
+    return backend, kept
 
 
-def _foreign(counts: Mapping[str, int]) -> dict[str, int]:
+def _written(graph_module: Any, inputs: Sequence[Any], owned: Mapping[int, str]) -> Plain:
+    """Return a graph as data, and what its inputs are: a parameter's name, `hidden` or `size`."""
+    from course_lib.graph import to_data
+
+    names = [owned.get(each.data_ptr(), "hidden") if isinstance(each, torch.Tensor) else "size" for each in inputs]
+    graph, own = to_data(graph_module)
+    return {"graph": graph, "own": list(own), "inputs": names}
+
+
+def _foreign(kept: Plain) -> dict[str, int]:
     """Return the calls in the given graphs and those that Dynamo captured, if these are fewer; else nothing."""
     captured = int(torch._dynamo.utils.counters["stats"]["calls_captured"])
-    return {"given": counts["calls"], "captured": captured} if counts["calls"] > captured else {}
+    return {"given": kept["calls"], "captured": captured} if kept["calls"] > captured else {}
 
 
 def _forget() -> None:
@@ -236,33 +243,32 @@ def _forget() -> None:
 def compile_and_fit(
     answer: Callable[..., Any], kind: str, seed: int, factor: float, train: Sequence[int], held_out: Sequence[int]
 ) -> Any:
-    """Compile a task by the answer, train and validate on batches of these sizes, and count the captured graphs.
+    """Compile a task by the answer, train and validate on batches of these sizes, and report the captured graphs.
 
-    Report the first loss too, which shows `factor`.
+    `training` is the number of those captured before validation. The first loss shows `factor`.
     """
     import lightning
 
     _forget()
-    after_training, losses = [], []
-    backend, counts = _backend(factor)
+    after_training, losses, made = [], [], _task(kind, seed)
+    backend, kept = _backend(factor, {each.data_ptr(): name for name, each in made.named_parameters()})
 
     class Look(lightning.Callback):
         def on_train_batch_end(self, trainer: Any, task: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
             losses.append(float(outputs["loss"]))
 
         def on_validation_start(self, trainer: Any, task: Any) -> None:
-            after_training.append(counts["graphs"])
+            after_training.append(len(kept["graphs"]))
 
     with _quiet():
-        task = answer(_task(kind, seed), backend)
+        task = answer(made, backend)
         if not isinstance(task, lightning.LightningModule):
             return {"class": type(task).__name__}
         trainer = _trainer(logger=False, callbacks=[Look()])
         trainer.fit(
             task, *(_loader([rows(seed + i, size) for i, size in enumerate(each)]) for each in (train, held_out))
         )
-    found = {"training": after_training[0], "all": counts["graphs"], "products": counts["products"], "loss": losses[0]}
-    return found | _foreign(counts)
+    return {"training": after_training[0], "graphs": kept["graphs"], "loss": losses[0]} | _foreign(kept)
 
 
 def exchange_checkpoints(answer: Callable[..., Any], kind: str, seed: int, factor: float) -> Any:
@@ -274,10 +280,14 @@ def exchange_checkpoints(answer: Callable[..., Any], kind: str, seed: int, facto
 
     _forget()
     found: Plain = {}
-    backend, counts = _backend(factor)
+    owned: dict[int, str] = {}
+    alive: list[nn.Parameter] = []  # so that no address is given away twice
+    backend, kept = _backend(factor, owned)
 
     def made(compiled: bool, weights: int) -> Any:
         task = _task(kind, weights)
+        alive.extend(task.parameters())
+        owned.update({parameter.data_ptr(): name for name, parameter in task.named_parameters()})
         return answer(task, backend) if compiled else task
 
     with _quiet():
@@ -296,7 +306,7 @@ def exchange_checkpoints(answer: Callable[..., Any], kind: str, seed: int, facto
                         found[name] = str(error)[:300]
                         continue
                     found[name] = target.eval().through_parts(rows(seed, 4)).tolist()
-    return {"found": found, "graphs": counts["graphs"]} | _foreign(counts)
+    return {"found": found, "graphs": kept["graphs"]} | _foreign(kept)
 
 
 def counters(part: nn.Module) -> dict[str, float]:

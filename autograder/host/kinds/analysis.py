@@ -11,16 +11,24 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import analysis_programs
 from autograder.host.kinds.differences import contrasted, same
+from autograder.host.kinds.graph import GraphAnswer, read_graph
+from autograder.host.kinds.reports import entries
 from autograder.host.point_shares import share_among
 from autograder.host.session import Session
-from autograder.protocol import Json
-from autograder.protocol.requests.answers import Analyse, Employ
+from autograder.protocol import Json, Result
+from autograder.protocol.requests.answers import Analyse, Employ, WrittenGraph
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def graph_in_report(found: Any, told: str, *, max_nodes: int) -> Artifact:
+    """Return a graph of a report, which holds no tensors, checked and rebuilt; a refusal begins with `told`."""
+    return read_graph(Result(WrittenGraph(entries(found), ())), told, max_nodes=max_nodes)
 
 
 @dataclass(frozen=True)
@@ -39,8 +47,10 @@ class Asked:
 class AnalysisAnswer:
     """Ask the student's function about one program at a time."""
 
-    def __init__(self, student: Session) -> None:
+    def __init__(self, student: Session, clean: Session) -> None:
         self._student = student
+        self.graphs = GraphAnswer(student, clean)
+        """Runs graphs that came as data, where no code of the student is."""
 
     def ask(self, asked: Asked) -> Json:
         """Return the function's result as plain data; a graph becomes rows of name, op, target and names of inputs."""

@@ -17,7 +17,7 @@ from autograder.host.kinds.value import ValueAnswer
 from autograder.host.session import Session
 
 KINDS: Mapping[Kind, Callable[[Session, Session], Any]] = {
-    Kind.ANALYSIS: lambda student, clean: AnalysisAnswer(student),
+    Kind.ANALYSIS: AnalysisAnswer,
     Kind.ARCHIVE: ArchiveAnswer,
     Kind.CALLABLE: lambda student, clean: CallableAnswer(student),
     Kind.CAPTURED: CapturedAnswer,

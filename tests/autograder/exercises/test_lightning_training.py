@@ -146,13 +146,15 @@ def test_reads_without_an_operator_count():
 
 
 def test_a_graph_counts_only_where_dynamo_made_it():
-    backend, counts = lightning_runs._backend(2.0)
+    weight = nn.Parameter(torch.ones(2))
+    backend, kept = lightning_runs._backend(2.0, {weight.data_ptr(): "part.weight"})
     module = torch.fx.symbolic_trace(nn.Linear(2, 2))
     backend(module, [])
-    assert counts["graphs"] == 0
+    assert kept["graphs"] == []
     torch._dynamo.reset()
-    result = torch.compile(lambda x: x + 1, backend=backend)(torch.ones(2))
-    assert (counts["graphs"], result.tolist()) == (1, [4.0, 4.0])
+    result = torch.compile(lambda x: x + weight, backend=backend)(torch.ones(2))
+    assert (len(kept["graphs"]), result.tolist()) == (1, [4.0, 4.0])
+    assert sorted(kept["graphs"][0]["inputs"]) == ["hidden", "part.weight"]
 
 
 @pytest.mark.parametrize(

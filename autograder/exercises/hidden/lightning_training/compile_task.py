@@ -26,8 +26,8 @@ def _style(name: str, text: str, marks: float) -> Control:
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("parts that are classes of torch.nn", "captures", 2, captures(*TORCH_PARTS)),
-        Check("smaller last batches", "recompiles", 2, recompiles(odd=True)),
+        Check("parts that are classes of torch.nn", "captures", 2.5, captures(*TORCH_PARTS)),
+        Check("smaller last batches", "recompiles", 2.5, recompiles(odd=True)),
     ),
     controls=(
         ANSWERS.reference(10),
@@ -54,27 +54,27 @@ HIDDEN = HiddenPart(
             f"part.compile({OPTIONS})",
             10,
         ),
-        _style("compile in place", f"{START}for part in task.children():\n        part.compile({OPTIONS})", 8),
-        _style("every module in place", f"{START}for part in task.modules():\n        part.compile({OPTIONS})", 8),
+        _style("compile in place", f"{START}for part in task.children():\n        part.compile({OPTIONS})", 7.5),
+        _style("every module in place", f"{START}for part in task.modules():\n        part.compile({OPTIONS})", 7.5),
         _style("the task in place", f"{START}task.compile({OPTIONS})", 0),
         _style("nothing", f"{START}pass", 0),
         _style("the task's forward", f"{START}task.forward = torch.compile(task.forward, {OPTIONS})", 0),
         Control("the task wrapped", f"{START}return torch.compile(task, {OPTIONS})\n", 0),
-        _style("parts replaced", f"{EACH}setattr(task, name, torch.compile(part, {OPTIONS}))", 6.5),
+        _style("parts replaced", f"{EACH}setattr(task, name, torch.compile(part, {OPTIONS}))", 7),
         _style(
             "parts replaced, names mended for loading",
             f"{EACH}setattr(task, name, torch.compile(part, {OPTIONS}))\n    {MENDED}",
-            6.5,
+            7,
         ),
-        _style("sizes fixed", f"{EACH}part.forward = torch.compile(part.forward, backend=backend, dynamic=False)", 8),
-        _style("sizes guessed", f"{EACH}part.forward = torch.compile(part.forward, backend=backend)", 8),
+        _style("sizes fixed", f"{EACH}part.forward = torch.compile(part.forward, backend=backend, dynamic=False)", 7.5),
+        _style("sizes guessed", f"{EACH}part.forward = torch.compile(part.forward, backend=backend)", 7.5),
         _style(
             "the first part only",
             f"{START}part = next(task.children())\n    part.forward = torch.compile(part.forward, {OPTIONS})",
-            8,
+            7.5,
         ),
         _style(
-            "by an attribute's name", f"{START}task.model.forward = torch.compile(task.model.forward, {OPTIONS})", 8
+            "by an attribute's name", f"{START}task.model.forward = torch.compile(task.model.forward, {OPTIONS})", 7.5
         ),
         _style(
             "without the backend", f"{EACH}part.forward = torch.compile(part.forward, backend='eager', dynamic=True)", 0
@@ -82,7 +82,7 @@ HIDDEN = HiddenPart(
         _style(
             "a copy is compiled",
             f"{EACH}import copy\n        part.forward = torch.compile(copy.deepcopy(part).forward, {OPTIONS})",
-            6.5,
+            0,
         ),
         Control("returns nothing", f"{EACH}part.forward = torch.compile(part.forward, {OPTIONS})\n", 0),
     ),
