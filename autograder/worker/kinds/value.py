@@ -18,7 +18,7 @@ def value_answer(entry: Callable[..., Any]) -> Handlers:
 
     def ask(request: Ask, _: Tensors) -> Result[Value]:
         result = entry(request.question)
-        if request.keys and type(result) is dict:
+        if request.keys and isinstance(result, dict):
             result = {key: result[key] for key in request.keys if key in result}
         return Result(Value(plain_data(result, "the result")))
 
@@ -47,17 +47,26 @@ def value_answer(entry: Callable[..., Any]) -> Handlers:
 
 
 def plain_data(value: object, where: str) -> Json:
-    """Return `value` as JSON data; raises `NotPlainDataError`, naming `where`, for other types."""
-    if value is None or type(value) in (bool, int, str):
+    """Return `value` as JSON data; raises `NotPlainDataError`, naming `where`, for other types.
+
+    A value of a class derived from a plain one, such as `torch.__version__` or a number of NumPy, is taken as it is
+    read by that class, whatever its own methods say.
+    """
+    if value is None or isinstance(value, bool):
         return value
-    if type(value) is float:
-        if not math.isfinite(value):
-            raise NotPlainDataError(f"{where} is {value}; only finite numbers can be answers.")
-        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        number = float.__float__(value)
+        if not math.isfinite(number):
+            raise NotPlainDataError(f"{where} is {number}; only finite numbers can be answers.")
+        return number
     if isinstance(value, list | tuple):  # a torch.Size is a tuple, too
         return [plain_data(item, f"{where}[{i}]") for i, item in enumerate(value)]
-    if type(value) is dict and all(type(key) is str for key in value):
-        return {key: plain_data(item, f"{where}[{key!r}]") for key, item in value.items()}
+    if isinstance(value, dict) and all(isinstance(key, str) for key in dict.keys(value)):
+        return {str.__str__(key): plain_data(item, f"{where}[{key!r}]") for key, item in dict.items(value)}
     raise NotPlainDataError(
         f"{where} is a {type(value).__name__}; "
         "answer with None, bool, int, float, str, and lists and dicts (with str keys) of them."
