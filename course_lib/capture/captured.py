@@ -54,7 +54,8 @@ class Captured:
         Raises `CaptureError` if there is none, or if graph breaks produced several.
         """
         if self.breaks or not self.graphs:
-            found = f"{len(self.graphs)} graphs ({', '.join(self.graphs)})" if self.graphs else "no torch.fx graph"
+            number = f"{len(self.graphs)} graph{'s' * (len(self.graphs) != 1)} ({', '.join(self.graphs)})"
+            found = f"{number} with Python around: {self.breaks[0]}" if self.graphs else "no torch.fx graph"
             raise CaptureError(
                 f"Mode {self.mode!r} gave {found}, so there is no single graph_module. "
                 "Read .code, .ir, .graphs or .script, or capture with another mode."

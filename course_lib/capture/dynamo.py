@@ -1,13 +1,15 @@
 """Capture with Dynamo: it reads the bytecode, records tensor operations, and leaves the rest to Python.
 
-Private: guards are read from Dynamo's own cache, and the reason of a break from the graph's attribute. Dynamo stores
-its captures with the code object of a function. Here the program gets its own code object, so your own compiled
-functions stay compiled, and no call to `torch._dynamo.reset` is needed.
+Private: guards are read from Dynamo's own cache, and the reason of a break from the graph's attribute or from Dynamo's
+counters. Dynamo stores its captures with the code object of a function. Here the program gets its own code object, so
+your own compiled functions stay compiled, and no call to `torch._dynamo.reset` is needed.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -28,8 +30,12 @@ AMBIENT = re.compile(
 BREAKS = {
     "generic_jump": "a branch asks for the value of a tensor",
     "Tensor.item": "a tensor is turned into a Python number",
-    "print": "something is printed",
+    "`print`": "something is printed",
 }
+PART = "Dynamo leaves the outermost function to Python and captures functions that it calls"
+EXPLANATION = re.compile(r"Explanation: (.+)")
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+OF_TORCH = str(Path(torch.__file__).parent)
 
 
 def capture_dynamo(
@@ -45,7 +51,7 @@ def capture_dynamo(
     function, call = with_own_code(model)
     compiled: Callable[..., Any] = torch.compile(function, backend=keep)
     run = call(compiled)
-    with explaining("dynamo", model), _counters_kept():
+    with explaining("dynamo", model), _counted() as counted:
         run(*inputs, **keyword_inputs)
     first = list(graphs)  # later calls may add guards
     named = {"graph" if len(first) == 1 else f"graph_{index}": graph for index, graph in enumerate(first)}
@@ -58,7 +64,7 @@ def capture_dynamo(
         graphs=named,
         module=model if isinstance(model, nn.Module) else None,
         guards=guards_of(function.__code__),
-        breaks=tuple(_break_reasons(first)),
+        breaks=_breaks(first, counted),
         lines=lines_of_nodes(first),
     )
 
@@ -66,13 +72,16 @@ def capture_dynamo(
 def with_own_code(
     model: nn.Module | Callable[..., Any],
 ) -> tuple[FunctionType, Callable[[Callable[..., Any]], Callable[..., Any]]]:
-    """Return the program as a function with its own code object, and a wrapper for calls of the compiled function."""
+    """Return the program as a function with its own code object, and a wrapper for calls of the compiled function.
+
+    Around code in a file of PyTorch's own, Dynamo puts one function, the same for all, whose cache is full after eight.
+    """
     if isinstance(model, nn.Module) and isinstance(model.forward, MethodType) and not _hooked(model):
         owner = model.forward.__self__
         method = model.forward.__func__
-        if isinstance(method, FunctionType):
+        if isinstance(method, FunctionType) and not _is_of_torch(method):
             return _copy(method), lambda compiled: lambda *inputs, **named: compiled(owner, *inputs, **named)
-    if isinstance(model, FunctionType):
+    if isinstance(model, FunctionType) and not _is_of_torch(model):
         return _copy(model), lambda compiled: compiled
 
     def program(*inputs: Any, **keyword_inputs: Any) -> Any:
@@ -103,22 +112,47 @@ def _hooked(module: nn.Module) -> bool:
     return bool(module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)
 
 
-def _break_reasons(graphs: list[fx.GraphModule]) -> Iterator[str]:
-    for graph in graphs:
-        reason = getattr(graph, "compile_subgraph_reason", None)
-        if reason is not None and reason.graph_break:
-            said = str(reason.reason).strip().splitlines()[0]
-            yield next((words for name, words in BREAKS.items() if name in said), said)
+def _is_of_torch(function: FunctionType) -> bool:
+    return function.__code__.co_filename.startswith(OF_TORCH)
+
+
+@dataclass
+class _Counted:
+    """What Dynamo counted in one run: the reasons why it gave code back to Python, and functions that it looked at."""
+
+    reasons: tuple[str, ...] = ()
+    functions: int = 0
+
+
+def _breaks(graphs: Sequence[fx.GraphModule], counted: _Counted) -> tuple[str, ...]:
+    """Return the reasons of the graph breaks; those that Dynamo only counted if no graph ends at one.
+
+    Of a program that is one graph, Dynamo looks at one function. Where it sees more, Python runs in between.
+    """
+    reasons = [getattr(graph, "compile_subgraph_reason", None) for graph in graphs]
+    said = [str(reason.reason) for reason in reasons if reason is not None and reason.graph_break] or counted.reasons
+    if not said and graphs and counted.functions > 1:
+        return (PART,)
+    return tuple(map(_in_words, said))
+
+
+def _in_words(said: str) -> str:
+    first, explanation = said.strip().splitlines()[0], EXPLANATION.search(said)
+    shown = ADDRESS.sub("", explanation[1] if explanation else first).rstrip(".")
+    return next((words for name, words in BREAKS.items() if name in first or name in shown), shown)
 
 
 @contextmanager
-def _counters_kept() -> Iterator[None]:
-    """Restore Dynamo's counters at the end, since they belong to the whole process."""
+def _counted() -> Iterator[_Counted]:
+    """Read Dynamo's counters of one run, and restore them at the end, since they belong to the whole process."""
     from torch._dynamo.utils import counters
 
     before = {name: counter.copy() for name, counter in counters.items()}
+    counters.clear()
+    counted = _Counted()
     try:
-        yield
+        yield counted
+        counted.reasons, counted.functions = tuple(counters["graph_break"]), counters["frames"]["total"]
     finally:
         counters.clear()
         counters.update(before)
