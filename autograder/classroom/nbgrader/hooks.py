@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nbgrader import api
+from nbgrader.apps.zipcollectapp import ZipCollectApp
 from sqlalchemy import Engine, create_engine
 
 OURS = "autograder.classroom"
@@ -115,11 +116,13 @@ HOOKS = (
     Hook(
         "ZipCollectApp.collector_plugin",
         f"{OURS}.uploads.UploadCollector",
-        "nbgrader does not know the file names of Canvas and Moodle, nor the numbers of the roster",
+        "nbgrader does not know the names that learning platforms give to files, nor the numbers of the roster",
     ),
 )
 
 PATCHES = {
+    "nbgrader.apps.zipcollectapp.ZipCollectApp.process_extracted_files": "nbgrader ends with status 0 whatever was "
+    "left out of an archive, and names it among hundreds of lines",
     "nbgrader.api.create_engine": "nbgrader opens a dozen gradebooks for a hand-in, each with an engine of its own, "
     "which would compile every statement again; its steps are told the database's address, and cannot be given one",
 }
@@ -130,9 +133,20 @@ def install(config: Any) -> None:
     for hook in HOOKS:
         part, trait = hook.setting.split(".")
         config[part][trait] = hook.configured
+    ZipCollectApp.process_extracted_files = _collect_and_finish
     # Formgrader's page loads MathJax from elsewhere, so ours extends it; feedback has its own exporter
     config.HTMLExporter.template_file = str(Path(__file__).parents[1] / "pages/templates/manual_view.html.j2")
     config.FeedbackExporter.template_file = "index.html.j2"
+
+
+_collect = ZipCollectApp.process_extracted_files
+
+
+def _collect_and_finish(app: ZipCollectApp) -> None:
+    """Collect an archive's files, then end with the status that the collector gives."""
+    _collect(app)
+    if status := app.collector_plugin_inst.finish():
+        app.exit(status)
 
 
 @contextmanager
