@@ -16,9 +16,9 @@ import torch
 from torch import fx
 
 from course_lib.errors import ScheduleError
-from course_lib.fusion import Objection, Rejected
 from course_lib.fusion.calls import Call, module_of, read_call
 from course_lib.fusion.effects import effects_of, memory_of, writes_its_result
+from course_lib.fusion.expressions.operator_formulas import calls_written_out
 from course_lib.fusion.guards import (
     arguments_are_those_of_the_pattern,
     intermediate_values_stay_inside,
@@ -29,8 +29,8 @@ from course_lib.fusion.guards import (
 )
 from course_lib.fusion.matching import Match, Pattern
 from course_lib.fusion.operators import Operator
-from course_lib.fusion.passes.formulas import calls_written_out
-from course_lib.fusion.rules import remedy
+from course_lib.fusion.result import Rejected
+from course_lib.fusion.rules import Objection, remedy
 from course_lib.fusion.storage import Writers, mutating_nodes
 from course_lib.graph.memory import storage_of
 from course_lib.graph.stand_ins import tensors_held

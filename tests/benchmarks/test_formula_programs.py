@@ -7,8 +7,8 @@ import torch
 
 from benchmarks.fusion_trials.formula_programs import EDITS, FORMULAS, generate_formula
 from benchmarks.fusion_trials.program_trials import try_formula
-from course_lib.fusion.expressions import formula_pattern
-from course_lib.fusion.passes import formulas, out_of_place
+from course_lib.fusion.expressions import formula_pattern, operator_formulas
+from course_lib.fusion.passes import out_of_place
 from tests.drawn import some
 
 PROGRAMS, TRIED, PARTS = 150, 45, 3  # others in each run; thousands in `make bench`, by benchmarks/fusion_sweep.py
@@ -47,7 +47,7 @@ def _nobody_sees(call: object, memories: object) -> None:
 # Without the check, the programs come out wrong.
 CHECKS = {
     "literals": (formula_pattern, "tolerance", _no_tolerance, "a literal is off"),
-    "biased": (formulas, "_variance_objection", _any_correction, "unbiased=True"),
+    "biased": (operator_formulas, "_variance_objection", _any_correction, "unbiased=True"),
     "memory": (out_of_place, "_objection_to_memory", _nobody_sees, "x.add_(1)"),
 }
 

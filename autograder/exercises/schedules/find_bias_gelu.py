@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from autograder.exercises.programs.library_passes import PASSES
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
 
@@ -32,6 +33,7 @@ EXERCISE = Exercise(
     kind=Kind.SCHEDULE,
     entry_point="find_bias_gelu",
     points=8,
+    masked=PASSES,
     hints=(
         "Two searches: one for what is computed, F.gelu(x + bias), one for what a module is called.",
         'call_module(regex, value) stands for a module by its name; the whole last name has to fit, so ".*gelu.*".',

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from autograder.exercises.programs.library_passes import PASSES
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
 from autograder.host.kinds.wiring import Wiring, input_named, output_of
@@ -46,6 +47,7 @@ EXERCISE = Exercise(
     kind=Kind.SCHEDULE,
     entry_point="replace_attention",
     points=8,
+    masked=PASSES,
     hints=(
         "Your module takes the old one and keeps its three linear layers, under the names they had.",
         "scaled_dot_product_attention scales by itself; its mask is added to the scores if it is no bool.",

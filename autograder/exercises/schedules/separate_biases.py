@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from autograder.exercises.programs.library_passes import PASSES
 from autograder.host.checks.drawn_encoder import drawn_names
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
@@ -41,6 +42,7 @@ EXERCISE = Exercise(
     kind=Kind.SCHEDULE,
     entry_point="separate_biases",
     points=6,
+    masked=PASSES,
     hints=(
         "`schedule.mod` is the module itself, so `named_modules()` gives every path with its module.",
         'The last name of a path is `path.rpartition(".")[2]`; `schedule[path]` takes a path with dots.',

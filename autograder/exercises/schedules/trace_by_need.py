@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from autograder.exercises.programs.library_passes import PASSES
 from autograder.host.checks.drawn_encoder import drawn_names
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
@@ -34,6 +35,7 @@ EXERCISE = Exercise(
     kind=Kind.SCHEDULE,
     entry_point="trace_feed_forwards",
     points=8,
+    masked=PASSES,
     hints=(
         "What is to be traced is said by a class, not by a path: look at type(module).__name__.",
         "Collect the paths of all FeedForward parts first; then work on schedule[path], one after the other.",

@@ -6,6 +6,7 @@ from autograder.exercises.hidden.answer_files import edited
 from autograder.host.checks import known_by_heart
 from autograder.host.records import ExerciseStatus
 from tests.autograder.exercises.judged import judged, known_answer, messages, said
+from tests.autograder.host.hostile.catalogue import HOSTILE, text_of
 from tests.drawn import some, third
 
 RECORD, LOG, STEP = "17_baseline", "17_work_log", "17_optimise_step"
@@ -160,3 +161,10 @@ def fuse_bias_silu(gm):
 def test_other_exercises_take_no_operator_of_their_own():
     told = messages(judged("05_bias_silu_pass", IN_ANOTHER_EXERCISE, hidden=False))
     assert any("here a graph calls operators of PyTorch and course_lib only" in message for message in told.values())
+
+
+@pytest.mark.parametrize(("exercise_id", "check"), [(STEP, ONE_LAYER), ("06_fuse_block_ends", "one layer")])
+def test_the_passes_of_the_library_are_not_there(exercise_id, check):
+    found = judged(exercise_id, text_of(HOSTILE / exercise_id / "library_pass.py"), only=(check,))
+    assert found.points == 0
+    assert "'course_lib.fusion" in messages(found)[check]
