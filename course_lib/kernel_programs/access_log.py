@@ -5,7 +5,6 @@ compared with the addresses of all elements of the named tensors. An access to a
 recorded and never carried out, so a wrong kernel cannot end the process.
 """
 
-from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
@@ -118,24 +117,19 @@ class AccessLog:
         return AccessMap(name, action, (shape[0], shape[1]), tuple(map(tuple, programs)))
 
     def conflicts(self) -> list[Conflict]:
-        """Return, for each launch and tensor, the first element that one program writes and another one touches."""
-        return [conflict for launch in range(len(self.grids)) for conflict in self._conflicts_of(launch)]
+        """Return, for each launch and tensor, the first element that one program writes and another one uses.
 
-    def _conflicts_of(self, launch: int) -> Iterator[Conflict]:
-        for name, tensor in self.tensors.items():
-            own = [a for a in self.accesses if (a.launch, a.tensor) == (launch, name)]
-            writer = np.full(tensor.numel(), -1)
-            ordered = sorted(own, key=lambda access: access.action == "load")  # all writes, then all reads
-            for access in ordered:
-                others = writer[access.elements]
-                clash = (others >= 0) & (others != access.program)
-                if clash.any():
-                    at = int(np.argmax(clash))
-                    both = int(others[at]), access.program
-                    yield Conflict(launch, name, int(access.elements[at]), both, access.action)
-                    break
-                if access.action != "load":
-                    writer[access.elements] = access.program
+        Nothing determines which of them comes first, so one sum or one value can be lost. Programs that take a lock in
+        turn have no conflict, and neither do atomic operations on one element: those are in `reordered`.
+        """
+        return list(self.races.conflicts.values())
+
+    def reordered(self) -> list[Conflict]:
+        """Return, for each launch and tensor, the first element that several programs change by atomic operations.
+
+        No change is lost, but their order changes from run to run, and with it the last bits of a sum of floats.
+        """
+        return list(self.races.reordered.values())
 
     def note(self, action: Action, pointers: Any, mask: Flags, size: int) -> tuple[Flags, Numbers]:
         """Record one access of all lanes under a mask; return which of them are elements of named tensors.
@@ -160,9 +154,9 @@ class AccessLog:
                     "of a pointer as it is; convert the block."
                 )
             elements = self._elements[inside[owners == owner]]
+            numel = self.tensors[names[owner]].numel()
+            clash, others = self.races.others(launch, program, action, names[owner], elements, numel)
             if self.races.spoil:
-                numel = self.tensors[names[owner]].numel()
-                clash, others = self.races.others(launch, program, action, names[owner], elements, numel)
                 racing[lanes[owners == owner][clash]] = others[clash]
             self.accesses.append(Access(launch, program, action, names[owner], elements, line))
         if (active & ~known).any():

@@ -42,6 +42,13 @@ def sum_kernel(x_ptr, out_ptr, atomic: tl.constexpr):
 
 
 @triton.jit
+def cleared_sum_kernel(x_ptr, out_ptr):
+    if tl.program_id(0) == 0:
+        tl.store(out_ptr, 0.0)
+    tl.atomic_add(out_ptr, tl.load(x_ptr + tl.program_id(0)))
+
+
+@triton.jit
 def shifted_kernel(x_ptr, by: tl.constexpr):
     at = tl.program_id(0) * 2 + tl.arange(0, 2)
     tl.store(x_ptr + at, tl.load(x_ptr + at + by))
@@ -159,7 +166,26 @@ def test_programs_that_share_an_element_are_found_although_the_sum_is_right_here
     with AccessLog(x=x, total=total) as log:
         sum_kernel[(4,)](x, total, atomic=True)
     assert log.traffic("total").atomics == 4
-    assert log.conflicts()[0].action == "atomic"
+
+
+def test_atomic_additions_of_programs_are_no_conflict_and_their_order_is_open() -> None:
+    x, total = torch.ones(4), torch.zeros(1)
+    with AccessLog(x=x, total=total) as log:
+        sum_kernel[(4,)](x, total, atomic=True)
+    assert (log.conflicts(), log.traffic("total").atomics) == ([], 4)
+    (open_order,) = log.reordered()
+    assert (open_order.tensor, open_order.element, open_order.programs) == ("total", 0, (0, 1))
+    with AccessLog(x=x, total=total) as log:
+        sum_kernel[(4,)](x, total, atomic=False)
+        sum_kernel[(1,)](x, total, atomic=True)
+    assert (len(log.conflicts()), log.reordered()) == (1, [])  # an atomic operation of one program has no order
+
+
+def test_a_store_and_an_atomic_operation_of_two_programs_are_a_conflict() -> None:
+    with AccessLog(x=(x := torch.ones(3)), total=(total := torch.zeros(1))) as log:
+        cleared_sum_kernel[(3,)](x, total)
+    (conflict,) = log.conflicts()
+    assert (conflict.tensor, conflict.programs, conflict.action) == ("total", (0, 1), "atomic")
 
 
 def raced(kernel, grid, *args, **constants) -> tuple[AccessLog, torch.Tensor]:
@@ -184,9 +210,9 @@ def test_a_sum_that_programs_share_without_a_lock_is_spoilt_if_races_are() -> No
 def test_a_lock_orders_programs_and_an_atomic_operation_that_is_none_does_not() -> None:
     lock, total = torch.zeros(1, dtype=torch.int32), torch.zeros(1)
     log, _ = raced(locked_sum_kernel, (3,), torch.ones(3), total, lock, GIVEN_BACK=True)
-    assert (total.item(), log.races.found) == (3, [])
+    assert (total.item(), log.races.found, log.conflicts()) == (3, [], [])
     log, _ = raced(locked_sum_kernel, (3,), torch.ones(3), torch.zeros(1), lock, GIVEN_BACK=False)
-    assert log.races.found[0].action == "load"
+    assert log.races.found[0].action == log.conflicts()[0].action == "load"
 
 
 def test_a_program_that_writes_what_an_earlier_one_read_is_found_and_one_that_keeps_to_its_own_is_not() -> None:

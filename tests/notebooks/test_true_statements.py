@@ -1,0 +1,39 @@
+"""What notebooks say of memory and of machines holds: each number behind a sentence is counted here again."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+import course_lib.kernels  # noqa: F401  # registers the operators
+from course_lib.graph import saved_for_backward
+
+COURSE = Path(__file__).parents[2]
+NOTEBOOKS = sorted((COURSE / "notebooks").glob("*/*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_cell_says_that_something_has_not_been_run(path: Path) -> None:
+    said = re.compile(r"not\s+(yet\s+)?(been\s+)?run\s+on|not\s+yet\s+run", re.IGNORECASE)
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    assert [cell["id"] for cell in cells if said.search("".join(cell["source"]))] == []
+
+
+def test_the_end_of_a_block_keeps_both_operands_and_a_seed_where_a_product_computed_them() -> None:
+    fused = torch.ops.course_lib.bias_dropout_residual_layer_norm
+
+    def eager(x, bias, residual, *norm):
+        return F.layer_norm(F.dropout(x + bias, 0.1) + residual, (128,), *norm)
+
+    def saved(way, factor):
+        given = [torch.randn(size, requires_grad=True) for size in ((64, 128), (128,), (64, 128), (128,), (128,))]
+        behind = saved_for_backward(lambda x, b, r, *norm: way(factor(x), b, factor(r), *norm), given)
+        return behind.total_bytes
+
+    operand = 64 * 128 * 4
+    assert saved(fused, lambda x: x) == 8  # a program's own inputs are left out
+    assert saved(fused, lambda x: 2 * x) == 2 * operand + 8
+    assert saved(eager, lambda x: 2 * x) == 2 * operand + 64 * 2 * 4  # factors of dropout, the sum, two numbers a row
