@@ -29,7 +29,7 @@ from autograder.host.kinds.misconceptions import Misconception, explained
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import Json, Result
-from autograder.protocol.requests.answers import AskMember, AskSizes, CallFunction, Capture, How
+from autograder.protocol.requests.answers import AskMember, CallFunction, Capture, How
 
 MAX_NODES = 1_500  # a loop over tiles is written out
 Tensors = Sequence[torch.Tensor]
@@ -82,23 +82,6 @@ class CapturedAnswer(GraphAnswer):
             told = f"`{member}`: " if member else ""
             self._captured[key] = read_graph(reply, told, max_nodes=MAX_NODES)
         return self._captured[key]
-
-    def sizes(self, inputs: Tensors, *, member: str = "") -> Json:
-        """Let a function export for these inputs, and return the sizes that it says its program takes: `AskSizes`.
-
-        They are what the answer declares, of the program whose graph `capture` returns. Whether it is right at these
-        sizes, runs of its graph show. Raises `CheckFailedError` if the function exports another program this time.
-        """
-        captured = self.capture(inputs, member=member, how="export")
-        reply, _ = self.student.call(AskSizes(member), [_in_other_places(i) for i in inputs])
-        told = f"`{member}`: " if member else ""
-        again = read_graph(Result(reply.body.graph, reply.tensors), told, max_nodes=MAX_NODES)
-        if again.graph != captured.graph:
-            raise CheckFailedError(
-                f"{told}exported again for an example of the same form, the program is another one. Its declared sizes "
-                "say nothing about the graph that is graded; export the same module each time."
-            )
-        return reply.body.value
 
     def ask(self, question: Json, *, member: str = "") -> Json:
         """Call a function of the answer with plain data and return its result, which is plain data."""

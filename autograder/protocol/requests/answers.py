@@ -265,17 +265,6 @@ class Capture(Request[WrittenGraph]):
 
 
 @dataclass(frozen=True)
-class AskSizes(Request[ValueOnGraph]):
-    """Let a function export for the tensors that come with the request; reply with the sizes that the program takes.
-
-    The graph comes in the same reply. The value lists for each input a list of its dimensions: a fixed size is
-    an int, an open one is [name, least, largest], where no limit is None.
-    """
-
-    member: str
-
-
-@dataclass(frozen=True)
 class AskMember(Request[Value]):
     """Call a function with plain data."""
 

@@ -18,18 +18,16 @@ from torch.utils._pytree import tree_leaves
 from autograder.protocol import Handlers, Result, Tensors
 from autograder.protocol.requests.answers import (
     AskMember,
-    AskSizes,
     Called,
     CallFunction,
     Capture,
     Collect,
     CollectedGraphs,
     Value,
-    ValueOnGraph,
     WrittenGraph,
 )
 from autograder.worker.kinds.collected_graphs import collected
-from autograder.worker.kinds.exported import exported, sizes_of
+from autograder.worker.kinds.exported import exported, with_size_checks
 from autograder.worker.kinds.graph import written
 from autograder.worker.kinds.value import plain_data
 from autograder.worker.operator_recorder import recorded
@@ -62,17 +60,13 @@ def captured_answer(entry: Callable[..., Any]) -> Handlers:
         with refused_rewrites() if request.how == "dispatch" else nullcontext():
             function = _member(entry, request.member)
             if request.how == "export":
-                return written(_plain(exported(function, inputs).module(check_guards=False)))
+                program = exported(function, inputs)
+                graph_module = _plain(program.module(check_guards=False))
+                return written(with_size_checks(graph_module, program.range_constraints))
             function(*[i.clone() for i in inputs])  # if the function raises, report its own exception and not Dynamo's
             capture_graph = {"dynamo": _with_dynamo, "dispatch": _by_dispatch}[request.how]
             captured = capture_graph(function, inputs, request.dynamic)
         return written(_plain(captured))
-
-    def sizes(request: AskSizes, tensors: Tensors) -> Result[ValueOnGraph]:
-        program = exported(_member(entry, request.member), [to_torch(raw) for raw in tensors])
-        value = plain_data(sizes_of(program), "the sizes")
-        made = written(_plain(program.module(check_guards=False)))
-        return Result(ValueOnGraph(value, made.body), made.tensors)
 
     def ask(request: AskMember, _: Tensors) -> Result[Value]:
         return Result(Value(plain_data(_member(entry, request.member)(request.question), "the result")))
@@ -83,7 +77,7 @@ def captured_answer(entry: Callable[..., Any]) -> Handlers:
     def collect(request: Collect, tensors: Tensors) -> Result[CollectedGraphs]:
         return collected(_member(entry, request.member), request, tensors)
 
-    return {Capture: capture, AskSizes: sizes, AskMember: ask, CallFunction: call, Collect: collect}
+    return {Capture: capture, AskMember: ask, CallFunction: call, Collect: collect}
 
 
 def _member(entry: Callable[..., Any], name: str) -> Callable[..., Any]:

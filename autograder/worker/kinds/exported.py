@@ -1,10 +1,12 @@
-"""Take an exported program from an answer that exports by itself, and say which sizes the program takes."""
+"""Take an exported program from an answer that exports by itself, with its checks of sizes."""
 
 import math
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import fx
 
 from autograder.worker.source import AnswerError
 
@@ -34,23 +36,30 @@ def exported(function: Callable[..., Any], inputs: Sequence[torch.Tensor]) -> "E
     return program
 
 
-def sizes_of(program: "ExportedProgram") -> list[list[int | list[str | int | None]]]:
-    """Return the sizes that each input may have; see `AskSizes`."""
-    names = program.graph_signature.user_inputs
-    values = {node.name: node.meta.get("val") for node in program.graph.find_nodes(op="placeholder")}
-    return [[_size(each, program) for each in getattr(values.get(str(name)), "shape", ())] for name in names]
+def with_size_checks(graph_module: fx.GraphModule, ranges: Mapping[Any, Any]) -> fx.GraphModule:
+    """Let the graph of an exported program refuse the sizes that `ExportedProgram.module()` refuses.
+
+    `ranges` are the program's `range_constraints`. As PyTorch does, a least size of up to 2 is not checked.
+    """
+    graph = graph_module.graph
+    inputs = graph.find_nodes(op="placeholder")
+    with graph.inserting_before(next(node for node in graph.nodes if node.op != "placeholder")):
+        for node in inputs:
+            for dim, size in enumerate(getattr(node.meta.get("val"), "shape", ())):
+                for compare, limit, words in _limits(size, ranges):
+                    found = graph.call_function(torch.ops.aten.sym_size.int, (node, dim))
+                    fits = graph.call_function(compare, (found, limit))
+                    says = f"dimension {dim} of the input `{node.name}` is {words} {limit} in the exported program."
+                    graph.call_function(torch.ops.aten._assert_scalar.default, (fits, says))
+    graph_module.recompile()
+    return graph_module
 
 
-def _size(size: Any, program: "ExportedProgram") -> int | list[str | int | None]:
+def _limits(size: Any, ranges: Mapping[Any, Any]) -> Iterator[tuple[Callable[..., Any], int, str]]:
     if isinstance(size, int) or size.node.expr.is_number:  # a symbol that the program fixed is no int
-        return int(size)
-    known = program.range_constraints.get(size.node.expr)
-    # The table can be written to afterwards. Where it says more than the export found, it promises nothing.
-    found = size.node.shape_env.bound_sympy(size.node.expr)
-    if known is None or not found.issubset(known):
-        return [str(size.node.expr), _limit(found.lower), _limit(found.upper)]
-    return [str(size.node.expr), _limit(known.lower), _limit(known.upper)]
-
-
-def _limit(number: Any) -> int | None:
-    return int(number) if math.isfinite(float(number)) else None
+        yield operator.eq, int(size), "fixed at"
+    elif found := ranges.get(size.node.expr):
+        if found.lower > 2:
+            yield operator.ge, int(found.lower), "at least"
+        if math.isfinite(float(found.upper)):
+            yield operator.le, int(found.upper), "at most"

@@ -1,11 +1,11 @@
-"""An exported program is taken from an answer, with the sizes that it declares; anything else is told apart."""
+"""An exported program is taken from an answer, with its checks of sizes; anything else is told apart."""
 
 import pytest
 import torch
-from torch import nn
+from torch import fx, nn
 from torch.export import Dim, export
 
-from autograder.worker.kinds.exported import NotAnExportError, exported, sizes_of
+from autograder.worker.kinds.exported import NotAnExportError, exported, with_size_checks
 
 
 class Added(nn.Module):
@@ -21,30 +21,56 @@ class Branching(nn.Module):
 EXAMPLE = (torch.ones(3, 5, 8), torch.ones(8))
 
 
-def test_fixed_sizes_are_numbers_and_open_ones_have_a_name_and_limits():
-    shapes = ({0: Dim("batch", min=2, max=9), 1: Dim.DYNAMIC}, None)
-    found = sizes_of(exported(lambda *given: export(Added(), given, dynamic_shapes=shapes), EXAMPLE))
-    (batch, length, width), table = found
-    assert batch[1:] == [2, 9]
-    assert length[2] is None
-    assert (width, table) == (8, [8])
+def refused(program, *shape):
+    """Return what the checked graph of a program says to an input of this shape; empty if it runs."""
+    others = [torch.ones(8)] * (len(program.graph_signature.user_inputs) - 1)
+    module = program.module(check_guards=False)
+    bare = fx.GraphModule(module, module.graph)  # without the hooks that check sizes, as it is sent
+    try:
+        with_size_checks(bare, program.range_constraints)(torch.ones(shape), *others)
+    except RuntimeError as error:
+        return str(error)
+    return ""
 
 
-def test_a_size_that_was_left_to_the_export_and_fixed_by_it_is_a_number():
+@pytest.mark.parametrize(
+    ("shape", "says"),
+    [
+        ((3, 7, 8), ""),
+        ((9, 500, 8), ""),
+        ((10, 5, 8), "dimension 0 of the input `x` is at most 9"),
+        ((2, 5, 8), "dimension 0 of the input `x` is at least 3"),
+        ((3, 5, 1), "dimension 2 of the input `x` is fixed at 8"),
+    ],
+)
+def test_a_graph_refuses_the_sizes_that_the_program_does_not_take(shape, says):
+    shapes = ({0: Dim("batch", min=3, max=9), 1: Dim.DYNAMIC}, None)
+    found = refused(export(Added(), EXAMPLE, dynamic_shapes=shapes), *shape)
+    assert found.startswith(says)
+    assert bool(found) == bool(says)
+
+
+def test_a_least_size_of_two_is_not_checked_since_export_has_no_other():
+    program = export(Added(), EXAMPLE, dynamic_shapes=({0: Dim.DYNAMIC(min=1, max=9)}, None))
+    assert refused(program, 1, 5, 8) == ""
+    assert "at most 9" in refused(program, 10, 5, 8)
+
+
+def test_a_size_that_was_left_to_the_export_and_fixed_by_it_is_checked():
     class Fixed(nn.Module):
         def forward(self, x):
             return x.view(3, -1)
 
     program = export(Fixed(), EXAMPLE[:1], dynamic_shapes=({0: Dim.AUTO, 1: Dim.AUTO},))
-    (sizes,) = sizes_of(program)
-    assert sizes[0] == 3
-    assert isinstance(sizes[1], list)
+    assert "fixed at 3" in refused(program, 6, 5, 8)
+    assert refused(program, 3, 50, 8) == ""
 
 
-def test_a_size_computed_from_a_symbol_has_its_own_limits():
+def test_a_size_computed_from_a_symbol_has_its_own_limit():
     half = Dim("half", min=1, max=4)
     program = export(Added(), (torch.ones(6, 8), torch.ones(8)), dynamic_shapes=({0: 2 * half}, None))
-    assert sizes_of(program)[0][0][1:] == [2, 8]
+    assert "at most 8" in refused(program, 10, 8)
+    assert refused(program, 8, 8) == ""
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 13_online_softmax = 10.4: nan after a masked block
 # %% unanswered 13_tiled_attention
 # %% mistake 14_diff_graphs = 7: a set of classes
-# %% mistake 14_export_open = 9.2: no ranges
+# %% mistake 14_export_open = 9: no ranges
 # %% mistake 14_guard_package = 5.2: no dtypes
 # %% unanswered 14_repair_exports
 # %% mistake 14_tell_exports_apart = 8.75: no halves
