@@ -14,9 +14,9 @@ from benchmarks.gpu.running import INTERPRETER, interpreter_obstacle
 from benchmarks.gpu.section import Notes, Run, Section
 
 MEASURED = (
-    *("06_schedule_encoder", "12_bias_quick_gelu", "06_fuse_block_ends", "05_bias_silu_pass"),
-    *("05_scale_dropout_rms_norm_pass", "12_masked_blend", "12_block_end_forward", "12_long_softmax", "12_layer_norm"),
-    *("17_optimise_step", "09_reach_byte_minimum"),
+    *("17_optimise_step", "12_layer_norm", "12_long_softmax", "12_masked_blend", "12_bias_quick_gelu"),
+    *("12_block_end_forward", "05_scale_dropout_rms_norm_pass", "05_bias_silu_pass", "06_fuse_block_ends"),
+    *("09_reach_byte_minimum", "06_schedule_encoder"),
 )
 """Exercises with a measured ratio, badge or bonus; the first ones tell most, should the time end."""
 WITH_LOOPS = ("12_long_softmax", "12_layer_norm")  # over tiles, in the kernels of the references
@@ -29,7 +29,7 @@ def run(around: Run) -> None:
     around.note("graded", {})
     sandbox = open_sandbox("auto", device=around.device)
     obstacle = interpreter_obstacle()
-    for exercise_id in MEASURED[: 1 if around.dry else None]:
+    for exercise_id in MEASURED[-1:] if around.dry else MEASURED:
         if around.left_s < ONE_S:
             _add(around, exercise_id, {"left_out": "no time was left"})
         elif obstacle and exercise_id in WITH_LOOPS:

@@ -9,6 +9,9 @@ import triton.language as tl
 
 _WARPS, _MOST_WARPS = 4, 16  # of a program
 _ELEMENTS = 1024  # of a tile at least: eight for each of the 128 threads of four warps
+# A lane's elements of a row that one warp has alone. At 1,024 columns and with a vector a lane spills 62 registers, and
+# the kernel is still faster than with two or four warps a row.
+ALONE_PER_LANE = 32
 _REGISTERS = 65536 // 32  # for a warp's width, of one multiprocessor
 _PROGRAMS_WHEN_INTERPRETED = 3  # few, so that each of them takes several tiles
 
@@ -46,15 +49,16 @@ class PartedTiles(Tiles):
 def parted_tiles(matrix: torch.Tensor, *, most_per_lane: int) -> PartedTiles:
     """Return how to cut a matrix that is not empty so that as few warps share a row as `most_per_lane` allows.
 
-    A lane reads 16 bytes at a time, and a part of a row is what the warps that share it read at a time.
+    A lane reads 16 bytes at a time, and a part of a row is what the warps that share it read at a time. A program has
+    these warps and no more: other rows would wait for its slowest (see `benchmarks/backward_tiles.py`).
     """
     num_rows, num_columns = matrix.shape
     at_a_time = 32 * 16 // matrix.element_size()
+    most_per_lane = ALONE_PER_LANE if num_columns <= 32 * ALONE_PER_LANE else most_per_lane
     sharing = min(_MOST_WARPS, triton.next_power_of_2(triton.cdiv(num_columns, 32 * most_per_lane)))
     columns = min(sharing * at_a_time, max(4, triton.next_power_of_2(num_columns)))
-    rows = max(1, _WARPS * at_a_time // columns)
-    warps = max(_WARPS, sharing)
-    return PartedTiles(rows, columns, warps, triton.cdiv(num_rows, rows), triton.cdiv(num_columns, columns))
+    rows = max(1, sharing * at_a_time // columns)
+    return PartedTiles(rows, columns, sharing, triton.cdiv(num_rows, rows), triton.cdiv(num_columns, columns))
 
 
 def flat_tiles(matrix: torch.Tensor, *, per_lane: int) -> PartedTiles:

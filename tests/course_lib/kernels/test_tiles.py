@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from course_lib.kernels.triton.tiles import parted_tiles, persistent_programs, tiles_of
+from course_lib.kernels.triton.tiles import ALONE_PER_LANE, parted_tiles, persistent_programs, tiles_of
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,17 @@ def test_as_many_programs_start_as_their_registers_let_run_at_a_time(
 
 @pytest.mark.parametrize(
     ("columns", "most", "rows", "width", "parts", "warps"),
-    [(768, 32, 4, 256, 3, 4), (1024, 24, 2, 512, 2, 4), (8192, 32, 1, 2048, 4, 8), (3, 32, 256, 4, 1, 4)],
+    [
+        (768, 32, 1, 256, 3, 1),
+        (1024, 24, 1, 256, 4, 1),
+        (8192, 32, 1, 2048, 4, 8),
+        (8192, 24, 1, 4096, 2, 16),
+        (3, 32, 64, 4, 1, 1),
+    ],
 )
 def test_as_few_warps_share_a_row_as_registers_allow(
     columns: int, most: int, rows: int, width: int, parts: int, warps: int
 ) -> None:
     tiles = parted_tiles(torch.empty(100, columns, dtype=torch.bfloat16, device="meta"), most_per_lane=most)
     assert (tiles.rows, tiles.columns, tiles.parts, tiles.warps) == (rows, width, parts, warps)
-    assert tiles.per_lane <= most
+    assert tiles.per_lane <= (ALONE_PER_LANE if warps == 1 else most)

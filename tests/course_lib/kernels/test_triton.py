@@ -58,7 +58,7 @@ def test_the_kernels_compile_for_gpus_that_are_not_here(
 def assert_rows_take_little(backward: list[tuple[int, ...]]) -> None:
     """Check a turn of the loops that a row of 768 in bfloat16 takes: see the order in `compiled_kernels.py`."""
     activations, vectors, plain = backward[:3], backward[3:8], backward[9]
-    # Four warps and four rows a turn, so a warp's instructions are a row's; an activation's row takes three turns.
+    # A program is a warp with a row, so its instructions are a row's; an activation's row takes three turns.
     assert all(3 * turn <= 900 and barriers == 0 for *_, turn, barriers in activations), activations
     assert all(turn <= 1150 and barriers == 0 for *_, turn, barriers in vectors), vectors
     assert plain[3] <= 700, plain
