@@ -19,6 +19,7 @@ from autograder.host.draw import Draw
 from course_lib.backends.sweeps import settle
 from course_lib.machine import Machine, assemble
 from tests.autograder.exercises.judged import judged, known_answer, messages, reference, said
+from tests.autograder.host.hostile.catalogue import HOSTILE, text_of
 from tests.drawn import chance, some
 
 PARTITION, LOWER = "10_partition_without_cycles", "10_lower_regions"
@@ -255,3 +256,13 @@ def test_every_good_division_has_a_kernel_of_three_rows_whose_time_can_be_asked(
     earned = points_of("10_fuse_where_it_pays", right, seed=seed)
 
     assert earned == {check.name: check.points for check in find("10_fuse_where_it_pays", hidden=True).checks}
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "attack"),
+    [("10_lower_regions", "allocated_by_the_library"), ("10_fuse_where_it_pays", "allocator_imported")],
+)
+def test_the_allocator_of_the_library_is_not_there(exercise_id, attack):
+    found = judged(exercise_id, text_of(HOSTILE / exercise_id / f"{attack}.py"))
+    assert found.points == 0
+    assert all("No module named 'course_lib.backends'" in each for each in list(messages(found).values())[:1])

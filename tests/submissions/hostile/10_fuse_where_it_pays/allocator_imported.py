@@ -1,7 +1,7 @@
 """Strategy: import the allocator of the course's compiler, and let it count spills and reloads. Surface: course_lib in the worker.
 
 Class: answer theft. Unprotected: grader exemplary gives full marks. Level: 5.
-Must get 0: the worker observes that a function of the allocator's file runs.
+Must get 0: the part of the library with the allocator is not there.
 """
 
 from course_lib.backends.toy.registers import allocate

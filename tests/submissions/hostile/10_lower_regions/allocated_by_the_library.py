@@ -1,7 +1,7 @@
 """Strategy: give each value a register of its own, and let the allocator of the course's compiler choose registers and spills. Surface: course_lib in the worker.
 
 Class: answer theft. Unprotected: grader exemplary gives full marks. Level: 5.
-Must get 0: an exercise names files of the library, and what their functions did is refused.
+Must get 0: the part of the library with the allocator is not there.
 """
 
 from course_lib.backends.toy.registers import allocate
