@@ -2,7 +2,7 @@
 
 A promise is `{"dims", "dtypes", "ranges"}`: for each of three inputs its dimensions (a number, or the name of an open
 size) and its dtype, and for each open size its least and largest value, or None where nothing is the largest. A call
-is a list of tensors as `{"shape", "dtype", "swapped"}`; the first two dimensions of a swapped one are so in memory.
+is a list of tensors as `{"shape", "dtype", "value", "swapped"}`; the first two dimensions of a swapped one are so in memory.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import nn
 from torch.export import Dim, ExportedProgram, export
-from torch.utils._python_dispatch import TorchDispatchMode
 
 NAMES = ("hidden", "residual", "mask")
 Given = Mapping[str, Any]
@@ -27,19 +26,6 @@ class Scaled(nn.Module):
     def forward(self, hidden: torch.Tensor, residual: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return both results."""
         return hidden * self.scale + residual, mask + 1
-
-
-class Operators(TorchDispatchMode):
-    """Note each operator that runs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ran: list[str] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Note the operator's name and run it."""
-        self.ran.append(str(func))
-        return func(*args, **(kwargs or {}))
 
 
 def promised(
@@ -58,40 +44,30 @@ def promised(
     return export(Scaled(), tuple(example), dynamic_shapes=dynamic)
 
 
-def tensor(shape: Sequence[int], dtype: str, *, swapped: bool = False) -> torch.Tensor:
-    """Return a tensor of zeros."""
+def tensor(shape: Sequence[int], dtype: str, value: int, *, swapped: bool = False) -> torch.Tensor:
+    """Return a tensor with this value everywhere."""
     if not swapped:
-        return torch.zeros(list(shape), dtype=getattr(torch, dtype))
-    return torch.zeros([shape[1], shape[0], *shape[2:]], dtype=getattr(torch, dtype)).transpose(0, 1)
+        return torch.full(list(shape), value, dtype=getattr(torch, dtype))
+    return tensor([shape[1], shape[0], *shape[2:]], dtype, value).transpose(0, 1)
 
 
 def guarded_calls(
     answer: Callable[..., Any], promise: Mapping[str, Any], calls: Sequence[Sequence[Given]]
 ) -> Sequence[Mapping[str, Any]]:
-    """Return what a guard does with each call: what it raises and says, and what it does with the package.
+    """Return what a guard makes of each call: what it raises and says, or what it returns.
 
-    `returned` tells whether it called the package once, with the tensors of the call, and returned its result.
+    Which calls fit is known to the host alone.
     """
-    seen: list[tuple[torch.Tensor, ...]] = []
-    results: list[object] = []
 
-    def package(*inputs: torch.Tensor) -> object:
-        seen.append(inputs)
-        results.append([len(seen)])
-        return results[-1]
+    def package(*inputs: torch.Tensor) -> list[int]:
+        return [int(abs(each.reshape(-1)[0].item())) for each in inputs]
 
     run, reports = answer(package, promised(**promise)), []
     for call in calls:
-        given = [tensor(**each) for each in call]
-        seen.clear()
-        report = {"raised": "", "said": "", "calls": 0, "returned": False, "operators": []}
-        with Operators() as operators:
-            try:
-                found = run(*given)
-                same = len(seen) == 1 and len(seen[0]) == len(given)
-                same = same and all(one is other for one, other in zip(seen[0], given, strict=True))
-                report["returned"] = same and found is results[-1]
-            except Exception as error:
-                report |= {"raised": type(error).__name__, "said": str(error)[:300]}
-        reports.append(report | {"calls": len(seen), "operators": operators.ran[:3]})
+        report: dict[str, Any] = {"raised": "", "said": "", "returned": None}
+        try:
+            report["returned"] = run(*[tensor(**each) for each in call])
+        except Exception as error:
+            report |= {"raised": type(error).__name__, "said": str(error)[:300]}
+        reports.append(report)
     return reports

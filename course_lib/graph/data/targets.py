@@ -154,7 +154,8 @@ def _function_names(
 # (`empty`), and those that access memory outside the tensor (`as_strided`, `resize_`, storage offsets).
 _NAMES = """
     __and__.Tensor __or__.Tensor __xor__.Tensor _adaptive_avg_pool2d.default _adaptive_avg_pool2d_backward.default
-    _adaptive_avg_pool3d.default _assert_scalar.default _cdist_forward.default _embedding_bag.default _fft_c2r.default _fft_r2c.default
+    _adaptive_avg_pool3d.default _assert_scalar.default _cdist_forward.default _embedding_bag.default
+    _fft_c2r.default _fft_r2c.default
     _log_softmax.default _native_batch_norm_legit.default _native_batch_norm_legit.no_stats
     _native_batch_norm_legit_no_training.default _pdist_forward.default _softmax.default
     _softmax_backward_data.default _to_copy.default _unsafe_view.default abs.default abs_.default acos.default

@@ -92,7 +92,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% unanswered 13_tiled_attention
 # %% mistake 14_diff_graphs = 7: a set of classes
 # %% mistake 14_export_open = 9: no ranges
-# %% mistake 14_guard_package = 5.2: no dtypes
+# %% mistake 14_guard_package = 5: no dtypes
 # %% unanswered 14_repair_exports
 # %% mistake 14_tell_exports_apart = 8.75: no halves
 # %% unanswered 15_find_violations

@@ -16,9 +16,7 @@ HIDDEN = HiddenPart(
             "one sequence, the largest sizes, in double precision",
             "other sizes",
             1.5,
-            captures(
-                *(at_sizes(name, ((1, 6), (9, 6), LARGEST), dtype=torch.float64) for name in REFERENCES)
-            ),
+            captures(*(at_sizes(name, ((1, 6), (9, 6), LARGEST), dtype=torch.float64) for name in REFERENCES)),
         ),
         Check(
             "from an example of another size",

@@ -276,9 +276,9 @@ def fitting_first(answer):
         "ranges": {"batch": [3, 50]},
     }
     shapes = [[[batch, length, 5], [batch, length, 5], [batch, 10]] for batch, length in ((7, 12), (8, 12), (7, 13))]
-    calls = [[{"shape": shape, "dtype": "float32"} for shape in each] for each in shapes]
+    calls = [[{"shape": shape, "dtype": "float32", "value": 3} for shape in each] for each in shapes]
     found = packages.guarded_calls(answer, promise, calls)
-    return [(each["returned"], each["raised"]) for each in found] == [(True, "")] * 2 + [(False, "ValueError")]
+    return [(each["returned"], each["raised"]) for each in found] == [([3] * 3, "")] * 2 + [(None, "ValueError")]
 
 
 def reviewed(answer):
