@@ -2,7 +2,8 @@
 
 A promise is `{"dims", "dtypes", "ranges"}`: for each of three inputs its dimensions (a number, or the name of an open
 size) and its dtype, and for each open size its least and largest value, or None where nothing is the largest. A call
-is a list of tensors as `{"shape", "dtype", "value", "swapped"}`; the first two dimensions of a swapped one are so in memory.
+is a list of tensors as `{"shape", "dtype", "value", "swapped"}`; the first two dimensions of a swapped one are so in
+memory.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -64,10 +65,8 @@ def guarded_calls(
 
     run, reports = answer(package, promised(**promise)), []
     for call in calls:
-        report: dict[str, Any] = {"raised": "", "said": "", "returned": None}
         try:
-            report["returned"] = run(*[tensor(**each) for each in call])
+            reports.append({"raised": "", "said": "", "returned": run(*[tensor(**each) for each in call])})
         except Exception as error:
-            report |= {"raised": type(error).__name__, "said": str(error)[:300]}
-        reports.append(report)
+            reports.append({"raised": type(error).__name__, "said": str(error)[:300], "returned": None})
     return reports

@@ -28,7 +28,7 @@ from autograder.host.kinds.graph import GraphAnswer, read_graph
 from autograder.host.kinds.misconceptions import Misconception, explained
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
-from autograder.protocol import Json, Result
+from autograder.protocol import Json
 from autograder.protocol.requests.answers import AskMember, CallFunction, Capture, How
 
 MAX_NODES = 1_500  # a loop over tiles is written out
