@@ -92,6 +92,8 @@ def _add_questions(commands: Any) -> None:
 
 def _grade(options: argparse.Namespace) -> int:
     submission = read_submission(options.submission)
+    if submission.undecided:
+        raise SubmissionError(f"{options.submission.name} is undecided. {submission.undecided}")
     record = grade_answers(
         options.submission.stem,
         options.submission.parent.parent.name or "student",

@@ -5,6 +5,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from autograder.host.records import (
     GRADER_VERSION,
     STOPPED,
     ExerciseRecord,
+    ExerciseStatus,
     SandboxRecord,
     SubmissionRecord,
 )
@@ -39,6 +41,7 @@ class HandedIn:
     answers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)  # by exercise id
     reason: str = ""  # why it is not a notebook; empty if it is one
     fault: str = ""  # the grader's error while reading it; then it is not graded
+    undecided: str = ""  # why a person must say which cells are meant; then it is not graded
     notes: tuple[str, ...] = ()  # on corrections before reading, e.g. of the notebook's name
     repairs: tuple[str, ...] = ()  # notes on repairs that were needed to find the answers
     notebook: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
@@ -56,6 +59,9 @@ class HandedIn:
         """Grade the hand-in; a notebook that cannot be read gets 0 points and a sentence with the reason."""
         if self.fault:
             return self.not_graded(self.fault)
+        if self.undecided:
+            outcome = partial(not_graded, status=ExerciseStatus.UNDECIDED)
+            return self._same_for_all(outcome, self.undecided, SandboxRecord(NOT_ENTERED))
         if self.reason:
             return self._same_for_all(not_found, self.reason, SandboxRecord(sandbox.level, tuple(sandbox.notes)))
         return grade_answers(
@@ -137,7 +143,7 @@ def _read(assignment: str, student: str, path: Path, quarantine: Path | None) ->
     except SubmissionError as error:
         return replace(read, reason=str(error))
     if submission.undecided:
-        return replace(read, fault=submission.undecided, repairs=submission.notes)
+        return replace(read, undecided=submission.undecided, repairs=submission.notes)
     return replace(read, answers=submission.answers, repairs=submission.notes, notebook=submission.notebook)
 
 

@@ -217,10 +217,12 @@ def not_found(exercise: Exercise, message: str) -> ExerciseRecord:
     return ExerciseRecord(exercise.id, exercise.kind, 0.0, total, ExerciseStatus.NOT_FOUND, message, checks)
 
 
-def not_graded(exercise: Exercise, message: str) -> ExerciseRecord:
-    """Return the record of a failure of the grader: no check was assessed, so no points are lost."""
+def not_graded(
+    exercise: Exercise, message: str, status: ExerciseStatus = ExerciseStatus.GRADER_ERROR
+) -> ExerciseRecord:
+    """Return the record of a failure of the grader, or of `status`: no check was assessed, so no points are lost."""
     checks = _all_checks(exercise, CheckStatus.NOT_ASSESSED, message)
-    return ExerciseRecord(exercise.id, exercise.kind, 0.0, 0.0, ExerciseStatus.GRADER_ERROR, message, checks)
+    return ExerciseRecord(exercise.id, exercise.kind, 0.0, 0.0, status, message, checks)
 
 
 def _all_checks(exercise: Exercise, status: CheckStatus, message: str) -> tuple[CheckRecord, ...]:

@@ -36,8 +36,12 @@ class ExerciseStatus(StrEnum):
     KILLED = "killed"
     MALFORMED_ANSWER = "malformed_answer"
     NOT_FOUND = "not_found"
+    UNDECIDED = "undecided"  # a person must say which text is the answer
     GRADER_ERROR = "grader_error"
 
+
+WITHOUT_MARK = frozenset({ExerciseStatus.UNDECIDED, ExerciseStatus.GRADER_ERROR})
+"""How an exercise ends that was not graded: it has neither points nor a maximum."""
 
 STOPPED = frozenset({ExerciseStatus.TIMED_OUT, ExerciseStatus.OUT_OF_MEMORY, ExerciseStatus.KILLED})
 """How an answer ends that is stopped. Others beside it may be the cause, so a batch grades it again alone."""

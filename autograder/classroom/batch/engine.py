@@ -21,7 +21,7 @@ from autograder.classroom.batch.journal import Journal
 from autograder.classroom.batch.slots import Slots
 from autograder.classroom.hand_in import FRAMES, NOT_ENTERED, HandedIn, fault_of_ours
 from autograder.classroom.status import CommandError
-from autograder.host.records import STOPPED, ExerciseStatus, SubmissionRecord
+from autograder.host.records import STOPPED, WITHOUT_MARK, SubmissionRecord
 from autograder.host.sandbox import Sandbox
 
 
@@ -97,15 +97,15 @@ class ClassRun:
 
     @property
     def unfinished(self) -> tuple[SubmissionRecord, ...]:
-        """Return the records with an error of the grader; they are not in the journal, so the next run tries again."""
+        """Return the records without a mark; they are not in the journal, so the next run tries again."""
         return tuple(record for record in self.records if not is_final(record))
 
 
 def is_final(record: SubmissionRecord) -> bool:
-    """Return whether every exercise was graded; an error of the grader is not a result."""
+    """Return whether every exercise was graded; an error of the grader is not a result, nor is an undecided hand-in."""
     if record.sandbox.level == NOT_ENTERED:
         return False
-    return all(exercise.status is not ExerciseStatus.GRADER_ERROR for exercise in record.exercises)
+    return all(exercise.status not in WITHOUT_MARK for exercise in record.exercises)
 
 
 def grade_class(

@@ -18,9 +18,10 @@ from autograder.classroom.nbgrader.gradebook_state import (
     unchanged,
     wants_feedback,
 )
+from autograder.classroom.nbgrader.outside_kernel import without_mark
 from autograder.classroom.nbgrader.wall import Wall
 from autograder.classroom.status import CommandError
-from autograder.host.records import ExerciseStatus, SubmissionRecord
+from autograder.host.records import SubmissionRecord
 from autograder.host.report.safe_text import one_line
 
 ROOM_BYTES = 1 << 20  # what the disk must take for the next hand-in
@@ -48,8 +49,7 @@ def enter(course: Course, graded: Mapping[HandedIn, SubmissionRecord]) -> tuple[
 
 def _why(record: SubmissionRecord) -> str:
     """Return why a record is none that can be entered."""
-    ours = [e.message for e in record.exercises if e.status is ExerciseStatus.GRADER_ERROR]
-    return f"Not graded, for no fault of the student: {ours[0] if ours else 'no exercise was graded.'}"
+    return without_mark(record.exercises) or "Not graded, for no fault of the student: no exercise was graded."
 
 
 def _each(

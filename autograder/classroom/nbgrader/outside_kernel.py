@@ -8,7 +8,7 @@ raises, so that nbgrader keeps the submission as "needs autograding" and nobody 
 import functools
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,15 +100,23 @@ def _open_once(level: str, trust: bool, chosen: Settings) -> Sandbox:
     )
 
 
+def without_mark(exercises: Iterable[ExerciseRecord]) -> str:
+    """Return why the first exercise without a mark has none; empty if all have one."""
+    for exercise in exercises:
+        if exercise.status is ExerciseStatus.UNDECIDED:
+            return f"Undecided, so without a mark. {exercise.message}"
+        if exercise.status is ExerciseStatus.GRADER_ERROR:
+            return f"Not graded, for no fault of the student: {exercise.message}"
+    return ""
+
+
 def write_down(record: SubmissionRecord, path: Path, *, wait_s: float = JOURNAL_WAIT_S) -> None:
     """Append `record` to the journal, waiting for another writer.
 
-    Raises `NotGradedError` for a record with an error of the grader, because it is not a result.
+    Raises `NotGradedError` for a record without a mark, because it is not a result.
     """
-    ours = [e.message for e in record.exercises if e.status is ExerciseStatus.GRADER_ERROR]
-    if ours:
-        who = f"{record.assignment} of {record.student}"
-        raise NotGradedError(f"{who} was not graded, for no fault of the student: {ours[0]}")
+    if why := without_mark(record.exercises):
+        raise NotGradedError(f"{record.assignment} of {record.student}: {why}")
     deadline = time.monotonic() + wait_s
     while True:
         try:
@@ -133,8 +141,8 @@ def write_mark(cell: NotebookNode, exercise: ExerciseRecord, notes: Sequence[str
 
 def mark_of(exercise: ExerciseRecord, most: float) -> float:
     """Return the mark of a cell worth `most` points: the share of the assessed points, times `most`."""
-    if exercise.status is ExerciseStatus.GRADER_ERROR:
-        raise NotGradedError(f"{exercise.id} was not graded, for no fault of the student: {exercise.message}")
+    if why := without_mark([exercise]):
+        raise NotGradedError(f"{exercise.id}: {why}")
     if exercise.max_points <= 0:
         raise NotGradedError(f"Nothing of {exercise.id} could be assessed on this machine; grade it on another one.")
     share = float(exercise.points) / float(exercise.max_points)

@@ -12,7 +12,13 @@ from nbgrader.api import Gradebook, MissingEntry
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.report.attention import Attention, Urgency
 from autograder.exercises import find
-from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SubmissionRecord
+from autograder.host.records import (
+    WITHOUT_MARK,
+    CheckRecord,
+    CheckStatus,
+    ExerciseRecord,
+    SubmissionRecord,
+)
 
 READ = "read by a person, by the rubric"
 CATEGORY = "by a person"
@@ -31,7 +37,7 @@ def with_points_by_hand(
         for record in records:
             exercises = []
             for one in record.exercises:
-                most = 0.0 if one.status is ExerciseStatus.GRADER_ERROR else find(one.id).by_hand
+                most = 0.0 if one.status in WITHOUT_MARK else find(one.id).by_hand
                 given, waits = _given(gradebook, record, one) if most else (None, False)
                 exercises.append(one if given is None else _with(one, min(max(given, 0.0), most), most))
                 if waits:

@@ -78,10 +78,10 @@ def readable_notebook(hand_in: HandedIn, released: Path) -> NotebookNode:
     """Return the notebook of `hand_in`, well-formed; if it cannot be read, return `released` with the reason.
 
     Raises `OSError` if the released notebook is missing, and `RuntimeError` if the grader failed to read the
-    submission. Neither is the student's fault.
+    submission or a person must decide. Neither is the student's fault.
     """
-    if hand_in.fault:
-        raise RuntimeError(hand_in.fault)
+    if hand_in.fault or hand_in.undecided:
+        raise RuntimeError(hand_in.fault or hand_in.undecided)
     if hand_in.notebook is not None:
         return rebuilt(hand_in.notebook)
     notebook = nbformat.read(released, as_version=4)

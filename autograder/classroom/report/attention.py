@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from autograder.host.records import STOPPED, CheckStatus, ExerciseStatus, SpeedVerdict, SubmissionRecord
+from autograder.host.records import STOPPED, WITHOUT_MARK, CheckStatus, ExerciseStatus, SpeedVerdict, SubmissionRecord
 from autograder.host.report.wording import EXERCISE_WORDS
 
 
@@ -50,7 +50,7 @@ def _together(entries: Iterable[Attention]) -> Iterator[Attention]:
 
 
 def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
-    unread = {e.message for e in record.exercises if e.status is ExerciseStatus.NOT_FOUND}
+    unread = {e.message for e in record.exercises if e.status in (ExerciseStatus.NOT_FOUND, ExerciseStatus.UNDECIDED)}
     for note in record.notes:
         yield Attention(Urgency.MUST if note in unread else Urgency.SHOULD, record.student, record.assignment, note)
     for exercise in record.exercises:
@@ -84,7 +84,7 @@ def _same_file(records: Iterable[SubmissionRecord]) -> Iterator[Attention]:
 
 
 def _not_assessed(records: Iterable[SubmissionRecord]) -> Iterator[Attention]:
-    exercises = [e for r in records for e in r.exercises if e.status is not ExerciseStatus.GRADER_ERROR]
+    exercises = [e for r in records for e in r.exercises if e.status not in WITHOUT_MARK]
     checks = ((e.id, c) for e in exercises for c in e.checks)
     counts = Counter((exercise, c.name) for exercise, c in checks if c.status is CheckStatus.NOT_ASSESSED)
     for (exercise, check), count in counts.items():

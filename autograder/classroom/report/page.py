@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autograder.classroom.report.attention import URGENCY_WORDS
 from autograder.classroom.report.summary import Check, ClassSummary, Environment, Student
-from autograder.host.records import ExerciseRecord, ExerciseStatus
+from autograder.host.records import WITHOUT_MARK, ExerciseRecord, ExerciseStatus
 from autograder.host.report.exercise_html import exercise_html
 from autograder.host.report.safe_text import Html, element, escaped, joined, one_line
 from autograder.host.report.wording import discrimination_word, marks, number, percent, status_word
@@ -188,8 +188,9 @@ def _cell(record: ExerciseRecord | None) -> Html:
     """Return one student's result of one exercise, small."""
     if record is None:
         return element("span", "not handed in", class_="quiet")
-    if record.status is ExerciseStatus.GRADER_ERROR:
-        return element("span", "not graded", class_="tag decide")
+    if record.status in WITHOUT_MARK:
+        word = "undecided" if record.status is ExerciseStatus.UNDECIDED else "not graded"
+        return element("span", word, class_="tag decide")
     full = " ✓" if record.max_points > 0 and record.points >= record.max_points - 1e-9 else ""
     badge = f" · {record.badge.badge} badge" if record.badge and record.badge.badge else ""
     word = status_word(record)

@@ -13,7 +13,7 @@ from statistics import fmean, median
 
 from autograder.classroom.report.attention import Attention, attention
 from autograder.classroom.report.items import Misconception, discriminations, misconceptions
-from autograder.host.records import GRADER_VERSION, CheckStatus, ExerciseRecord, ExerciseStatus, SubmissionRecord
+from autograder.host.records import GRADER_VERSION, WITHOUT_MARK, CheckStatus, ExerciseRecord, SubmissionRecord
 from autograder.host.report.wording import percent
 
 BINS = 10
@@ -123,7 +123,7 @@ def _exercises(records: Sequence[SubmissionRecord]) -> tuple[Exercise, ...]:
 
 
 def _exercise(name: str, of_class: Sequence[ExerciseRecord]) -> Exercise:
-    assessed = [e for e in of_class if e.status is not ExerciseStatus.GRADER_ERROR]
+    assessed = [e for e in of_class if e.status not in WITHOUT_MARK]
     most = max((e.max_points for e in assessed), default=0.0)
     full = sum(1 for e in assessed if e.max_points > 0 and e.points >= e.max_points - 1e-9)
     mean = fmean(e.points for e in assessed) if assessed else 0.0

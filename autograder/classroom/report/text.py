@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autograder.classroom.report.attention import URGENCY_WORDS
 from autograder.classroom.report.summary import BINS, ClassSummary, Environment
-from autograder.host.records import ExerciseRecord, ExerciseStatus
+from autograder.host.records import WITHOUT_MARK, ExerciseRecord, ExerciseStatus
 from autograder.host.report.safe_text import one_line
 from autograder.host.report.wording import discrimination_word, marks, number, status_word
 
@@ -47,8 +47,8 @@ def _students(summary: ClassSummary) -> Iterator[str]:
 def _cell(record: ExerciseRecord | None) -> str:
     if record is None:
         return "not handed in"
-    if record.status is ExerciseStatus.GRADER_ERROR:
-        return "not graded"
+    if record.status in WITHOUT_MARK:
+        return "undecided" if record.status is ExerciseStatus.UNDECIDED else "not graded"
     return f"{status_word(record)} {marks(record.points, record.max_points)}".strip()
 
 

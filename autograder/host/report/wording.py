@@ -38,6 +38,7 @@ EXERCISE_WORDS = {
     ExerciseStatus.KILLED: "its process ended before answering",
     ExerciseStatus.MALFORMED_ANSWER: "the answer could not be read",
     ExerciseStatus.NOT_FOUND: "not answered",
+    ExerciseStatus.UNDECIDED: "undecided: a person must say which answer counts",
     ExerciseStatus.GRADER_ERROR: "not graded: an error of ours",
 }
 SHORT_WORDS = {
@@ -48,6 +49,7 @@ SHORT_WORDS = {
     ExerciseStatus.KILLED: "process ended",
     ExerciseStatus.MALFORMED_ANSWER: "unreadable answer",
     ExerciseStatus.NOT_FOUND: "not answered",
+    ExerciseStatus.UNDECIDED: "undecided",
     ExerciseStatus.GRADER_ERROR: "an error of ours",
 }
 _UNITS = {"us": "µs", "ms": "ms", "s": "s", "bytes": "bytes", "percent": "%"}

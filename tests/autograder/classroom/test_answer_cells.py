@@ -4,14 +4,21 @@ import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from autograder.classroom.batch.engine import is_final
+from autograder.classroom.cli import main
 from autograder.classroom.hand_in import read_hand_in
 from autograder.classroom.nbgrader.markers import without_solutions
+from autograder.classroom.nbgrader.outside_kernel import without_mark
+from autograder.classroom.report import class_html, class_text, summarise, this_environment
+from autograder.classroom.report.attention import URGENCY_WORDS
+from autograder.classroom.status import REFUSED
 from autograder.classroom.submission import Submission, parse_submission
 from autograder.exercises import of_assignment
+from autograder.host.sandbox import Sandbox
 from tests.architecture.source_tree import ROOT
 
 NAME = "00_start_here"
@@ -158,8 +165,44 @@ def test_a_copied_check_below_another_answer_leaves_the_case_to_a_person(tmp_pat
     path = tmp_path / f"{NAME}.ipynb"
     path.write_text(json.dumps(notebook))
     hand_in = read_hand_in(NAME, "ada", path)
-    assert hand_in.fault == submission.undecided
-    assert "released notebook" in hand_in.fault
+    assert (hand_in.undecided, hand_in.fault) == (submission.undecided, "")
+    assert "released notebook" in hand_in.undecided
+
+
+def undecided(tmp_path: Path) -> Path:
+    notebook = answered()
+    notebook["cells"][at(notebook, "00_doctor")]["source"] = released()["cells"][at(notebook, "00_doctor")]["source"]
+    notebook["cells"] += [code_cell(DOCTOR), code_cell("def ask_doctor(names):\n    return {}")]
+    path = tmp_path / "ada" / NAME / f"{NAME}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(notebook))
+    return path
+
+
+def test_the_class_report_says_of_an_undecided_hand_in_what_to_do_and_gives_no_mark(tmp_path: Path) -> None:
+    hand_in = read_hand_in(NAME, "ada", undecided(tmp_path))
+    record = hand_in.grade(sandbox=cast("Sandbox", None), seed=1)  # no code of the answer is run
+    summary = summarise([record])
+    text, page = (
+        show(summary, title="x", environment=this_environment(("seed", "1"))) for show in (class_text, class_html)
+    )
+    assert (record.points, record.max_points, is_final(record)) == (0, 0, False)
+    (entry,) = summary.attention
+    assert (URGENCY_WORDS[entry.urgency], entry.where) == ("decide", NAME)
+    assert "several others define ask_doctor. Copy the answers into the released notebook" in entry.sentence
+    for said in (text, page):
+        assert "undecided" in said
+        assert "not graded" not in said
+        assert "error of ours" not in said
+    assert without_mark(record.exercises).startswith("Undecided, so without a mark. The answer's cell of 00_doctor")
+
+
+def test_grade_says_the_same_of_an_undecided_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["grade", str(undecided(tmp_path))]) == REFUSED
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"{NAME}.ipynb is undecided. The answer's cell of 00_doctor is untouched" in said.err
+    assert "put it in the place of this file, and run the command again" in said.err
 
 
 def test_a_notebook_in_which_nothing_can_be_told_apart_is_for_a_person_and_no_zero() -> None:

@@ -10,6 +10,7 @@ from nbgrader.utils import determine_grade
 from autograder.classroom.batch import Journal, JournalError, records_in
 from autograder.classroom.nbgrader.outside_kernel import NotGradedError, mark_of, write_down, write_mark
 from autograder.host.records import (
+    WITHOUT_MARK,
     CheckRecord,
     CheckStatus,
     ExerciseRecord,
@@ -56,7 +57,7 @@ def test_an_error_of_ours_gives_no_mark() -> None:
         mark_of(exercise(0, 0), 12)
 
 
-@pytest.mark.parametrize("status", [s for s in ExerciseStatus if s is not ExerciseStatus.GRADER_ERROR])
+@pytest.mark.parametrize("status", [s for s in ExerciseStatus if s not in WITHOUT_MARK])
 def test_every_failure_of_the_student_gives_a_mark(status: ExerciseStatus) -> None:
     mark = mark_of(exercise(0, 12, status), 12)
     assert type(mark) is float
