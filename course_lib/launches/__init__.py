@@ -8,6 +8,7 @@ from course_lib.launches.replayed_graph import (
     GraphStateError,
     HostReadError,
     RandomStateError,
+    is_capturing,
     warm_up,
 )
 from course_lib.launches.silent_errors import SilentError, silent_errors
@@ -22,6 +23,7 @@ __all__ = [
     "SilentError",
     "Timeline",
     "eager_timeline",
+    "is_capturing",
     "recording",
     "replay_timeline",
     "silent_errors",

@@ -83,6 +83,15 @@ def warm_up() -> Iterator[None]:
         yield
 
 
+def is_capturing() -> bool:
+    """Return whether a capture is under way, as `torch.cuda.is_current_stream_capturing` does.
+
+    >>> is_capturing()
+    False
+    """
+    return bool(_capturing)
+
+
 class _Capture(TorchDispatchMode):
     def __init__(self, graph: "Graph") -> None:
         super().__init__()
@@ -216,8 +225,8 @@ class Graph:
             raise GraphStateError("capture_end without capture_begin. Begin a capture first.")
         self._mode.__exit__(None, None, None)
         self._mode = None
-        _capturing.remove(self)
         self._undo()
+        _capturing.remove(self)
 
     def _undo(self) -> None:
         """Leave memory as a device would: a capture computes nothing, so results hold no numbers yet."""

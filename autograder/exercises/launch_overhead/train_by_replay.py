@@ -1,22 +1,25 @@
 """Exercise 15.4: make a training step that can be captured, and replay it."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 
-from autograder.exercises.launch_overhead.replay_by_shape import LARGEST_SEED, agree, require_replays, rows_of, values
+from autograder.exercises.launch_overhead.replay_by_shape import LARGEST_SEED, agree, require_tensors
 from autograder.exercises.programs import replayed_runs
+from autograder.exercises.programs.launch_machine import LaunchMachine, require_replays
+from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer
-from autograder.host.kinds.reports import counts, entries
+from autograder.host.kinds.reports import entries
+from course_lib.launches.launch_record import LaunchRecorder
 
 STEPS = 20
 READ_AGAIN = 0.5  # of the reads of an eager step: others write a step with fewer
 
 
 class Trained:
-    """Twenty steps of an answer, as the worker reports them, beside those of the eager loop."""
+    """Twenty steps of an answer, whose launches ran again on weights and batches that were drawn then."""
 
     def __init__(
         self,
@@ -27,55 +30,62 @@ class Trained:
         dropout: float = 0.0,
         running: bool = False,
     ) -> None:
+        run = {"steps": STEPS, "optimizer": optimizer, "dropout": dropout, "running": running}
         seed = draw.integer(0, LARGEST_SEED)
-        self.run = {"seed": seed, "steps": STEPS, "optimizer": optimizer, "dropout": dropout, "running": running}
-        report = entries(answer.employ(replayed_runs, "train_in_turn", run=self.run))
-        if "class" in report:
-            raise CheckFailedError(
-                f"Expected a function that returns a tensor, and got a {str(report['class'])[:40]}. "
-                "replayed_training returns a function of a batch; that one returns the loss as a tensor."
-            )
-        self.losses, self.later = rows_of(report, "losses", STEPS), rows_of(report, "later", STEPS)
-        self.host_reads = counts(report.get("host_reads"), STEPS)
-        self._eager()
-        self.state = rows_of(report, "state", len(self.expected_state))
-        self.gradients = rows_of(report, "gradients", len(self.expected_gradients))
-        self.inputs = rows_of(report, "inputs", STEPS)
-        middles = rows_of(report, "middles", STEPS)
-        require_replays(rows_of(report, "reads", STEPS), int(READ_AGAIN * self.eager_reads), middles)
-
-    def _eager(self) -> None:
-        """Train by the eager loop, with the same random numbers."""
-        with torch.random.fork_rng(devices=[]):
-            model, optimizer, self.batches = replayed_runs.made(self.run)
-            torch.manual_seed(self.run["seed"])
-            self.expected_losses = []
-            for batch in self.batches:
-                with replayed_runs.Witness() as witness:
-                    optimizer.zero_grad(set_to_none=False)
-                    loss = model(batch).square().mean()
-                    loss.backward()
-                    optimizer.step()
-                self.expected_losses.append(loss.detach())
-        self.eager_reads = len(witness.reads)
-        self.expected_state = model.state_dict()
-        self.expected_gradients = [each.grad for each in model.parameters() if each.grad is not None]
+        report = entries(answer.employ(replayed_runs, "train_in_turn", run={**run, "seed": seed}))
+        require_tensors(report, "replayed_training returns a function of a batch")
+        seed = draw.integer(0, LARGEST_SEED)
+        model, steps, batches = replayed_runs.made({**run, "seed": seed})
+        self.held = replayed_runs.held(model, batches)
+        places = [tensor for each in self.held.values() for tensor in each.values()]
+        self.machine = LaunchMachine(report, places, [seed])
+        if len(self.machine.calls) != STEPS:
+            raise MalformedAnswerError
+        self.expected_losses, reads = _eager(model, steps, batches, seed)
+        require_replays(self.machine.calls, int(READ_AGAIN * reads))
 
     def require_losses(self, why: str) -> None:
         """Raise `CheckFailedError` unless the losses were those of the eager loop when they came back."""
-        for step, (found, expected) in enumerate(zip(self.losses, self.expected_losses, strict=True), 1):
-            if not agree(found, expected):
-                raise CheckFailedError(f"{_told(found, float(expected), step)} {why}")
+        pairs = zip(self.machine.calls, self.expected_losses, strict=True)
+        for step, (call, expected) in enumerate(pairs, 1):
+            if not agree(call.output, expected):
+                raise CheckFailedError(f"{_told(call.output, float(expected), step)} {why}")
+
+    def changed(self, kind: str) -> str | None:
+        """Return the name of a tensor of this kind that differs from that of the eager loop at the end, if one does."""
+        names = [(each, name) for each, tensors in self.held.items() for name in tensors]
+        wrong = (
+            name
+            for place, (each, name) in enumerate(names)
+            if each == kind and not agree(self.machine.given(place), self.held[kind][name])
+        )
+        return next(wrong, None)
 
 
-def _told(found: Any, expected: float, step: int) -> str:
+def _eager(
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer, batches: Sequence[torch.Tensor], seed: int
+) -> tuple[list[torch.Tensor], int]:
+    """Train by the eager loop; return the losses, and how often the launches of a step read a tensor."""
+    losses = []
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for batch in batches:
+            with LaunchRecorder() as recorder:
+                optimizer.zero_grad(set_to_none=False)
+                loss = model(batch).square().mean()
+                loss.backward()
+                optimizer.step()
+            losses.append(loss.detach())
+    return losses, sum(len(launch.reads) for launch in recorder.launches)
+
+
+def _told(found: torch.Tensor, expected: float, step: int) -> str:
     """Return a sentence about a loss that is wrong."""
-    shape, reported = values(found)
-    if shape:
-        return f"The loss of step {step} has shape {tuple(shape)}; the mean is one number."
-    if reported in ([], [None]):
+    if found.shape:
+        return f"The loss of step {step} has shape {tuple(found.shape)}; the mean is one number."
+    if not found.isfinite():
         return f"The loss of step {step} is no number: a capture computes nothing, so replay before you return."
-    return f"The loss of step {step} is {reported[0]:.7g}; the eager loop has {expected:.7g}."
+    return f"The loss of step {step} is {float(found):.7g}; the eager loop has {expected:.7g}."
 
 
 def _losses(answer: AnalysisAnswer, draw: Draw) -> None:
@@ -86,23 +96,19 @@ def _losses(answer: AnalysisAnswer, draw: Draw) -> None:
 
 
 def _weights(answer: AnalysisAnswer, draw: Draw) -> None:
-    trained = Trained(answer, draw)
-    for found, (name, expected) in zip(trained.state, trained.expected_state.items(), strict=True):
-        if not agree(found, expected):
-            raise CheckFailedError(
-                f"After {STEPS} steps `{name}` differs from the eager loop's. Each call is one step of the same model, "
-                "whose parameters keep their memory; a warm-up leaves no trace in them."
-            )
+    if name := Trained(answer, draw).changed("weights"):
+        raise CheckFailedError(
+            f"After {STEPS} steps `{name}` differs from the eager loop's. Each call is one step of the same "
+            "model, whose parameters keep their memory; a warm-up leaves no trace in them."
+        )
 
 
 def _batches(answer: AnalysisAnswer, draw: Draw) -> None:
-    trained = Trained(answer, draw)
-    for place, (found, expected) in enumerate(zip(trained.inputs, trained.batches, strict=True)):
-        if not agree(found, expected):
-            raise CheckFailedError(
-                f"After {STEPS} steps, batch {place + 1} holds other numbers. The static batch is written in each "
-                "step: clone() the example for it."
-            )
+    if number := Trained(answer, draw).changed("batches"):
+        raise CheckFailedError(
+            f"After {STEPS} steps, batch {number} holds other numbers. The static batch is written in each step: "
+            "clone() the example for it."
+        )
 
 
 EXERCISE = Exercise(

@@ -1,12 +1,10 @@
 """Runs of answers that capture and replay; the text of this file is sent to the worker, which reports plain data.
 
-The host calls only the functions that make programs, models and their inputs. Each program holds a Python number that
-changes after the capture. A replay keeps the old one, and an eager call computes with the new one. A witness notes
-which memory the launches read: a replay reads the same memory each time, and an eager call makes new memory. And each
-program keeps a tensor of its middle, which is filled with NaN between the calls: only a replay writes it again.
+The worker writes down what is launched on which memory, and nothing else. The host replays that on inputs that it draws
+afterwards, see `launch_machine.py`, and calls only the functions that make programs, models and their inputs. Each
+program holds a Python number that changes after the capture: a replay keeps the old one.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,14 +13,14 @@ from torch import nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
-ATEN = torch.ops.aten
-COPIES = (ATEN.copy_.default, ATEN._foreach_copy_.default)  # these may read new memory: they bring inputs in
-ADDRESS: Callable[[torch.Tensor], int] = vars(torch.Tensor.__mro__[1])["data_ptr"]
-"""A method of a type in C, whose methods nobody can replace."""
+from course_lib.launches import is_capturing
+from course_lib.launches.launch_record import reads_on_host, starts_nothing, tensors_in, written_by
+
 UNDISPATCHED = {"tolist", "numpy", "__array__"}  # reads for which PyTorch dispatches no operator
-HOST_TAGS = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
+READ = "read"  # what such a read is called among the operators
+SETS_STORAGE = "aten.set_."
+PLACES = {"dtype", "layout", "device", "pin_memory", "memory_format"}  # options: here all is float32 on the CPU
 States = dict[Any, torch.Tensor]
 STEPS: dict[str, Callable[[torch.Tensor, torch.Tensor, float, States], torch.Tensor]] = {
     "sin": lambda hidden, other, number, states: torch.sin(hidden),
@@ -47,18 +45,14 @@ def number_of(shapes_seen: int) -> float:
     return 0.5 + 0.25 * shapes_seen
 
 
-def program(
-    steps: Sequence[str], number: Sequence[float], middles: list[torch.Tensor] | None = None
-) -> Callable[..., torch.Tensor]:
-    """Return a function of two tensors; Python reads `number[0]` in each call, and adds a tensor to `middles`."""
+def program(steps: Sequence[str], number: Sequence[float]) -> Callable[..., torch.Tensor]:
+    """Return a function of two tensors; Python reads `number[0]` in each call."""
     states: States = {}
 
     def function(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
         hidden = first
-        for place, step in enumerate(steps):
+        for step in steps:
             hidden = STEPS[step](hidden, second, number[0], states)
-            if middles is not None and place == 1:
-                middles.append(hidden)
         return hidden
 
     return function
@@ -72,27 +66,35 @@ def inputs(call: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 class _Lists(TorchFunctionMode):
-    """Count the calls by which Python gets lists and arrays of numbers from tensors."""
+    """Note the calls by which Python gets lists and arrays of numbers from tensors."""
 
-    found = 0
+    def __init__(self, note: Callable[[torch.Tensor, Any], None]) -> None:
+        super().__init__()
+        self._note = note
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.found += getattr(func, "__name__", "") in UNDISPATCHED
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        if getattr(func, "__name__", "") in UNDISPATCHED:
+            self._note(args[0], result)
+        return result
 
 
-class Witness(TorchDispatchMode):
-    """Note the addresses that launches read, but for copies in place, and how often the host reads a value.
+class Recorder(TorchDispatchMode):
+    """Write down what is launched, as data: operators, numbers, and memory by the number of its buffer.
 
-    A view starts no launch, and is left out.
+    A capture launches nothing. Views and reserved memory are no launches. The states of the random numbers before and
+    after a launch that draws have numbers, too.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.reads: list[int] = []
-        self.host_reads = 0
-        self.alive: list[Any] = []  # so that no address is given away twice
-        self._lists = _Lists()
+        self.events: list[Any] = []
+        self.sizes: list[int] = []  # how many numbers each buffer holds
+        self._buffers: dict[int, int] = {}
+        self._alive: list[Any] = []  # so that no address is given away twice
+        self._states: dict[bytes, int] = {}
+        self._values: list[Any] = []
+        self._lists = _Lists(self._read)
 
     def __enter__(self) -> Any:
         self._lists.__enter__()
@@ -101,64 +103,102 @@ class Witness(TorchDispatchMode):
     def __exit__(self, *raised: Any) -> None:
         super().__exit__(*raised)
         self._lists.__exit__(*raised)
-        self.host_reads += self._lists.found
+
+    def given(self, tensors: Sequence[torch.Tensor]) -> list[int]:
+        """Return the numbers of the buffers of tensors that the host gives."""
+        return [self.view(tensor)["buffer"] for tensor in tensors]
+
+    def seed(self, seed: int) -> None:
+        """Set the seed of the random numbers, and write down which state this gives."""
+        torch.manual_seed(seed)
+        self.events.append({"seeded": self._state()})
+
+    def call(self, function: Callable[..., Any], *inputs: torch.Tensor) -> str | None:
+        """Call a function and write down its launches and its result; return the class of a result that is none."""
+        self.events.append({"call": True})
+        with self:
+            output = function(*inputs)
+        if type(output) is float:  # the host read it, as `.item()` does
+            self.events.append({"returned": {"read": self._place_of(output)}})
+        elif isinstance(output, torch.Tensor):
+            self.events.append({"returned": self.view(output)})
+        else:
+            return type(output).__name__
+        return None
+
+    def view(self, tensor: torch.Tensor, *, result: bool = False) -> Mapping[str, Any]:
+        """Return a tensor as data: its buffer, and where in it the tensor lies."""
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in self._buffers:
+            self._buffers[storage.data_ptr()] = number = len(self.sizes)
+            self._alive.append(storage)
+            self.sizes.append(storage.nbytes() // 4)
+            place = self._place_of(float(tensor)) if tensor.numel() == 1 and not result else None
+            if place is not None:  # as of `torch.tensor(loss.item())`
+                self.events.append({"read": place, "buffer": number})
+        layout = [tensor.storage_offset(), [*tensor.shape], [*tensor.stride()]]
+        if tensor.dtype == torch.uint8:  # the bytes of a whole storage, as `copy.deepcopy` copies it
+            layout = [0, [storage.nbytes() // 4], [1]]
+        return {"buffer": self._buffers[storage.data_ptr()], "layout": layout}
+
+    def _place_of(self, number: float) -> int | None:
+        """Return which value that the host read is this number."""
+        return next((place for place, value in enumerate(self._values) if value == number), None)
+
+    def _state(self) -> int:
+        return self._states.setdefault(torch.get_rng_state().numpy().tobytes(), len(self._states))
+
+    def _read(self, tensor: torch.Tensor, value: Any) -> None:
+        self._launched(READ, (tensor,), {}, None)
+        self._values.append(value)
+
+    def _launched(self, operator: str, args: Any, options: Any, result: Any) -> None:
+        event = {"operator": operator, "args": self._plain(args), "options": self._plain(options)}
+        event["results"] = [self.view(tensor, result=True) for tensor in tensors_in(result)]
+        self.events.append(event)
+
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [self._plain(item) for item in value]
+        if isinstance(value, dict):
+            return {name: self._plain(item) for name, item in value.items() if name not in PLACES}
+        return self.view(value) if isinstance(value, torch.Tensor) else value
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         options = kwargs or {}
-        given = [leaf for leaf in tree_leaves((args, options)) if isinstance(leaf, torch.Tensor)]
+        before = self._state() if torch.Tag.nondeterministic_seeded in func.tags else None
         result = func(*args, **options)
-        self.alive.append((given, result))
-        self.host_reads += any(tag in func.tags for tag in HOST_TAGS)
-        if func not in COPIES and not func.is_view:
-            self.reads += [ADDRESS(tensor) for tensor in given]
+        self._alive += tensors_in((args, options, result))
+        if is_capturing() or str(func).startswith(SETS_STORAGE) or starts_nothing(func, args, options, result):
+            return result
+        self._launched(str(func), args, options, None if written_by(func, args, options) else result)
+        if before is not None:
+            self.events[-1]["states"] = [before, self._state()]
+        if reads_on_host(func):
+            self._values.append(result)
         return result
 
 
-def _plain(tensor: torch.Tensor) -> Mapping[str, Any]:
-    """Return shape and values; None stands for what is no finite number."""
-    values = tensor.detach().double().flatten().tolist()
-    return {"shape": list(tensor.shape), "values": [value if math.isfinite(value) else None for value in values]}
-
-
-def _spoil(middle: torch.Tensor | None) -> None:
-    """Fill a tensor with NaN, which a replay writes over."""
-    if middle is not None:
-        middle.data.fill_(torch.nan)
-
-
 def call_in_turn(answer: Callable[..., Any], steps: Sequence[str], calls: Sequence[Mapping[str, Any]]) -> Any:
-    """Call what `answer` makes of a program, and report outputs, inputs and what the witness saw of each call.
+    """Call what `answer` makes of a program, and report what is launched, as data.
 
     The program's number changes after each first call of its shapes. A call with `draws` sets the seed before.
     """
-    number, witnesses, rows = [number_of(0)], [], []
-    middles: list[torch.Tensor] = []
-    captured: dict[str, torch.Tensor] = {}  # the last tensor of the middle in the first call of these shapes
-    replayed = answer(program(steps, number, middles))
+    number, recorder, seen = [number_of(0)], Recorder(), set()
+    given = [inputs(call) for call in calls]
+    numbers = recorder.given([tensor for pair in given for tensor in pair])
+    replayed = answer(program(steps, number))
     if not callable(replayed):
         return {"class": type(replayed).__name__}
-    for call in calls:
-        given = inputs(call)
+    for call, tensors in zip(calls, given, strict=True):
         if call["draws"] is not None:
-            torch.manual_seed(call["draws"])
-        shapes = str(call["shapes"])
-        _spoil(captured.get(shapes))
-        with Witness() as witness:
-            output = replayed(*given)
-        if not isinstance(output, torch.Tensor):
-            return {"class": type(output).__name__}
-        witnesses.append(witness)
-        captured.setdefault(shapes, middles[-1] if middles else torch.zeros(0))
-        rows.append((given, output, _plain(output), _plain(captured[shapes])))
-        number[0] = number_of(len(captured))
-    return {
-        "outputs": [now for _, _, now, _ in rows],
-        "later": [_plain(output) for _, output, _, _ in rows],
-        "middles": [middle for *_, middle in rows],
-        "inputs": [_plain(tensor) for given, *_ in rows for tensor in given],
-        "reads": [witness.reads for witness in witnesses],
-        "host_reads": [witness.host_reads for witness in witnesses],
-    }
+            recorder.seed(call["draws"])
+        other = recorder.call(replayed, *tensors)
+        if other is not None:
+            return {"class": other}
+        seen.add(str(call["shapes"]))
+        number[0] = number_of(len(seen))
+    return {"given": numbers, "events": recorder.events, "sizes": recorder.sizes}
 
 
 class Model(nn.Module):
@@ -169,14 +209,12 @@ class Model(nn.Module):
     def __init__(self, dropout: float, running: bool) -> None:
         super().__init__()
         self.first, self.second, self.dropout, self.scale = nn.Linear(6, 8), nn.Linear(8, 3), dropout, 1.5
-        self.middles: list[torch.Tensor] = []
         if running:
             self.register_buffer("mean", torch.zeros(8))
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
         """Map (rows, 6) to (rows, 3)."""
         hidden = torch.tanh(self.first(batch)) * self.scale
-        self.middles.append(hidden.detach())
         if "mean" in self._buffers:
             self.mean.mul_(0.9).add_(hidden.detach().mean(0), alpha=0.1)
             hidden = hidden - self.mean
@@ -202,33 +240,27 @@ def made(run: Mapping[str, Any]) -> tuple[Model, torch.optim.Optimizer, list[tor
     return model, OPTIMIZERS[run["optimizer"]](model.parameters()), batches
 
 
+def held(model: Model, batches: Sequence[torch.Tensor]) -> dict[str, dict[str, torch.Tensor]]:
+    """Return all tensors that a training is given, by what they are and by name."""
+    return {
+        "weights": {name: tensor.detach() for name, tensor in model.state_dict().items()},
+        "gradients": {name: each.grad for name, each in model.named_parameters() if each.grad is not None},
+        "batches": {str(number): batch for number, batch in enumerate(batches, 1)},
+    }
+
+
 def train_in_turn(answer: Callable[..., Any], run: Mapping[str, Any]) -> Any:
-    """Train by the step that `answer` makes, and report losses, the state, and what the witness saw."""
-    model, optimizer, batches = made(run)
-    gradients = [parameter.grad for parameter in model.parameters()]
-    torch.manual_seed(run["seed"])
-    step = answer(model, optimizer, batches[0])
+    """Train by the step that `answer` makes, and report what is launched, as data."""
+    (model, optimizer, batches), recorder = made(run), Recorder()
+    numbers = recorder.given([tensor for each in held(model, batches).values() for tensor in each.values()])
+    recorder.seed(run["seed"])
+    with recorder:
+        step = answer(model, optimizer, batches[0])
     if not callable(step):
         return {"class": type(step).__name__}
-    model.scale, witnesses, losses, middles = -1.0, [], [], []
-    captured = model.middles[-1] if model.middles else torch.zeros(0)
+    model.scale = -1.0
     for batch in batches:
-        _spoil(captured)
-        with Witness() as witness:
-            loss = step(batch)
-        loss = torch.tensor(loss) if type(loss) is float else loss  # the witness saw that the host read it
-        if not isinstance(loss, torch.Tensor):
-            return {"class": type(loss).__name__}
-        witnesses.append(witness)
-        losses.append((loss, _plain(loss)))
-        middles.append(_plain(captured))
-    return {
-        "losses": [now for _, now in losses],
-        "later": [_plain(loss) for loss, _ in losses],
-        "middles": middles,
-        "state": [_plain(tensor) for tensor in model.state_dict().values()],
-        "gradients": [_plain(gradient) for gradient in gradients if gradient is not None],
-        "inputs": [_plain(batch) for batch in batches],
-        "reads": [witness.reads for witness in witnesses],
-        "host_reads": [witness.host_reads for witness in witnesses],
-    }
+        other = recorder.call(step, batch)
+        if other is not None:
+            return {"class": other}
+    return {"given": numbers, "events": recorder.events, "sizes": recorder.sizes}

@@ -3,19 +3,12 @@
 from dataclasses import fields
 
 import pytest
-import torch
 
 from autograder.exercises.launch_overhead.launch_bound import RULE, _reason
-from autograder.exercises.launch_overhead.replay_by_shape import require_replays
-from autograder.exercises.programs import replayed_runs
 from autograder.exercises.programs.recorded_calls import program
 from autograder.host.draw import Draw
-from autograder.host.exercise import CheckFailedError
-from course_lib import launches
 from course_lib.launches import Launch
-from tests.autograder.exercises.judged import judged, reference, said
-
-CALLS = [{"shapes": [[2, 3], [2, 3]], "seed": seed, "draws": None} for seed in range(4)]
+from tests.autograder.exercises.judged import judged, said
 
 COPIES = "for kept, new in zip(static, inputs, strict=True):\n            kept.copy_(new)"
 # exercise, words of a message, change of the reference
@@ -57,37 +50,3 @@ def test_an_answer_that_is_no_list_of_rows_is_told_what_a_row_is():
     )
     assert record.points == 0
     assert "is no row. Return a list of rows [line, category]" in record.checks[0].message
-
-
-def test_a_witness_tells_replays_from_eager_calls_on_static_tensors_too():
-    def required(answer, **changed):
-        with torch.random.fork_rng(devices=[]):
-            report = replayed_runs.call_in_turn(answer, ["times", "sin", "plus"], CALLS) | changed
-        require_replays(report["reads"][1:], 5, report["middles"][1:])
-
-    names = {**vars(launches), "torch": torch}
-    exec(reference("15_replay_by_shape"), names)
-    required(names["replayed"])
-    with pytest.raises(CheckFailedError, match="read the same memory 0 times"):
-        required(lambda function: function)
-    with pytest.raises(CheckFailedError, match="read the same memory 3 times"):  # those of static inputs
-        required(on_static_tensors)
-    with pytest.raises(CheckFailedError, match="did not write the captured results"):
-        required(on_static_tensors, reads=[[7] * 9] * 4)  # as somebody reports who replaced the witness
-    with pytest.raises(CheckFailedError, match="reads 3 tensors in memory that no call before it read"):
-        required(names["replayed"], reads=[[7] * 9 + [3 * each, 3 * each + 1, 3 * each + 2] for each in range(4)])
-
-
-@pytest.mark.parametrize("read", ["x.tolist()", "x.numpy()", "x.sum().item()", "f'{x[0]:.1f}'"])
-def test_a_witness_counts_reads_that_pytorch_dispatches_and_those_it_does_not(read):
-    x = torch.ones(2)
-    with replayed_runs.Witness() as witness:
-        x * 2
-        eval(read, {"x": x})
-    assert witness.host_reads >= 1
-    assert len(witness.reads) >= 1
-
-
-def on_static_tensors(function):
-    static = [torch.zeros(2, 3), torch.zeros(2, 3)]
-    return lambda *inputs: function(*(kept.copy_(new) for kept, new in zip(static, inputs, strict=True)))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.errors import LaunchError
 from course_lib.launches import (
@@ -15,6 +16,7 @@ from course_lib.launches import (
     GraphStateError,
     HostReadError,
     RandomStateError,
+    is_capturing,
     recording,
     replayed_graph,
     silent_errors,
@@ -268,3 +270,18 @@ def test_memory_may_be_reserved_and_copied_and_ranges_opened_without_a_warm_up(m
     assert [launch.operator for launch in graph.launches] == ["aten.copy_.default"]
     with pytest.raises(ColdStartError, match=r"aten\.add"), Graph():
         kept.add_(new)
+
+
+def test_a_capture_lasts_until_memory_is_as_it_was():
+    seen, x = [], torch.ones(2)
+    with warm_up():
+        x.add_(1)
+
+    class Noted(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(is_capturing())
+            return func(*args, **(kwargs or {}))
+
+    with Noted(), Graph():
+        x.add_(1)
+    assert (len(seen) > 1, all(seen), is_capturing(), x.tolist()) == (True, True, False, [2, 2])

@@ -4,11 +4,11 @@ from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.launch_overhead.replay_by_shape import (
     LARGEST_SEED,
     Called,
+    agree,
     alike,
     call_of,
     size_of,
     steps_of,
-    values,
 )
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
@@ -21,21 +21,20 @@ def _require_shapes(answer: AnalysisAnswer, draw: Draw) -> None:
     same = ([rows, columns], [1, columns], [rows, columns + 1], [columns, rows])
     pairs = [*((shape, shape) for shape in same), ([rows, columns], [columns])]
     order = [each for _ in range(3) for each in draw.sample(range(len(pairs)), len(pairs))]
-    called = Called(answer, steps_of(draw), [call_of(draw, *pairs[each]) for each in order])
+    called = Called(answer, draw, steps_of(draw), [call_of(draw, *pairs[each]) for each in order])
     for index in range(len(order)):
         called.require_equal(index, "Keep one graph for each shape of the inputs, and keep all of them.")
     called.require_replay()
 
 
 def _require_state(answer: AnalysisAnswer, draw: Draw) -> None:
-    (rows, columns), seed = size_of(draw), draw.integer(0, LARGEST_SEED)
-    calls = [{**call_of(draw, *([each, columns],) * 2), "seed": seed} for each in (rows, rows + 1) for _ in range(3)]
-    called = Called(answer, steps_of(draw, "count"), calls)
+    rows, columns = size_of(draw)
+    calls = [call_of(draw, *([each, columns],) * 2) for each in (rows, rows + 1) for _ in range(3)]
+    called = Called(answer, draw, steps_of(draw, "count"), calls, equal=True)
     called.require_replay()
     for index in (1, 2, 4, 5):
-        before, after = values(called.outputs[index - 1]), values(called.outputs[index])
-        pairs = list(zip(before[1], after[1], strict=False))
-        if before[0] != after[0] or any(a is None or b is None or abs(b - a - 1) > 1e-4 for a, b in pairs) or not pairs:
+        before, after = called.outputs[index - 1 : index + 1]
+        if not agree(after, before + 1):
             raise CheckFailedError(
                 "A function keeps a counter for each shape, made in the first call with this shape, and adds 1 in each "
                 f"call. From call {index} to call {index + 1}, with equal inputs, the result does not grow by 1. Warm "
@@ -53,7 +52,7 @@ def _random_calls(answer: AnalysisAnswer, draw: Draw, *, seeded: int) -> Called:
     shape = [draw.integer(5, 8), draw.integer(6, 9)]
     calls = [call_of(draw, shape, shape) for _ in range(3)]
     calls[seeded]["draws"] = draw.integer(0, LARGEST_SEED)
-    called = Called(answer, steps_of(draw, "drop"), calls)
+    called = Called(answer, draw, steps_of(draw, "drop"), calls)
     called.require_replay()
     return called
 
@@ -68,10 +67,10 @@ def _random_numbers(answer: AnalysisAnswer, draw: Draw) -> None:
 
 
 def _kept(answer: AnalysisAnswer, draw: Draw) -> None:
-    called = Called(answer, steps_of(draw), alike(draw, 4))
+    called = Called(answer, draw, steps_of(draw), alike(draw, 4))
     called.require_replay()
-    for index, (now, later) in enumerate(zip(called.outputs, called.later, strict=True)):
-        if values(now) != values(later):
+    for index, call in enumerate(called.machine.calls):
+        if not agree(called.machine.later(call), call.output):
             raise CheckFailedError(
                 f"The result of call {index + 1} was overwritten by a later call. Each replay writes the same memory: "
                 "return a clone()."
@@ -79,12 +78,20 @@ def _kept(answer: AnalysisAnswer, draw: Draw) -> None:
 
 
 def _reads_nothing(answer: AnalysisAnswer, draw: Draw) -> None:
-    called = Called(answer, steps_of(draw), alike(draw, 4))
+    """Check that calls read no value, and start the same launches for equal inputs as for others."""
+    steps, (first, *others) = steps_of(draw), alike(draw, 4)
+    called, equal = (Called(answer, draw, steps, calls) for calls in ([first, *others], [first] * 4))
     called.require_replay()
-    if count := sum(called.host_reads[1:]):
+    if count := sum(call.host_reads for call in called.machine.calls[1:]):
         raise CheckFailedError(
             f"In three calls after the capture the host read {count} values from tensors, as .item(), torch.equal and "
             "a branch on a tensor do. Each read waits for the device: copy without looking at the numbers."
+        )
+    pairs = zip(called.machine.calls, equal.machine.calls, strict=True)
+    if other := next((index for index, (a, b) in enumerate(pairs, 1) if a.launched != b.launched), None):
+        raise CheckFailedError(
+            f"Call {other} launches other operators if its inputs equal those of the call before, so the host looked "
+            "at them. Each read waits for the device: copy without looking at the numbers."
         )
 
 

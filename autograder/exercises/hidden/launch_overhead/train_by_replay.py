@@ -1,7 +1,7 @@
 """Hidden checks and controls of exercise 15.4."""
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.launch_overhead.replay_by_shape import agree, values
+from autograder.exercises.launch_overhead.replay_by_shape import agree
 from autograder.exercises.launch_overhead.train_by_replay import STEPS, Trained
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
@@ -19,24 +19,22 @@ def _optimizer_state(answer: AnalysisAnswer, draw: Draw) -> None:
 
 
 def _gradients(answer: AnalysisAnswer, draw: Draw) -> None:
-    trained = Trained(answer, draw)
-    for place, (found, expected) in enumerate(zip(trained.gradients, trained.expected_gradients, strict=True), 1):
-        if not agree(found, expected):
-            raise CheckFailedError(
-                f"The tensor that was the gradient of parameter {place} before does not hold the gradient of step "
-                f"{STEPS}. Gradients stay in their memory with optimizer.zero_grad(set_to_none=False)."
-            )
+    if name := Trained(answer, draw).changed("gradients"):
+        raise CheckFailedError(
+            f"The tensor that was the gradient of `{name}` before does not hold the gradient of step {STEPS}. "
+            "Gradients stay in their memory with optimizer.zero_grad(set_to_none=False)."
+        )
 
 
 def _losses_stay(answer: AnalysisAnswer, draw: Draw) -> None:
-    trained = Trained(answer, draw)
-    for step, (now, later) in enumerate(zip(trained.losses, trained.later, strict=True), 1):
-        if values(now) != values(later):
+    machine = Trained(answer, draw).machine
+    for step, call in enumerate(machine.calls, 1):
+        if not agree(machine.later(call), call.output):
             raise CheckFailedError(
                 f"The loss of step {step} was overwritten by a later step. Each replay writes the same memory: return "
                 "a clone()."
             )
-    if count := sum(trained.host_reads):
+    if count := sum(call.host_reads for call in machine.calls):
         raise CheckFailedError(
             f"In {STEPS} steps the host read {count} values from tensors, as .item() does. Return the loss as a "
             "tensor; whoever needs the number reads it, as seldom as they like."

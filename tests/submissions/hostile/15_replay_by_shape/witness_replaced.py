@@ -2,7 +2,7 @@
 first call's numbers. Surface: the class from which the grader's text derives its witness.
 
 Class: replay. Unprotected: grader same_addresses gives full marks. Level: 5.
-Must get 0: a result of the capture is spoilt before each call, and only launches on the captured memory write it again.
+Must get 0: only launches that were written down run on the new inputs, and without them there is no result.
 """
 
 import copy

@@ -1,0 +1,212 @@
+"""The host's machine for launches that came as data: it starts them again, on inputs that the host draws afterwards.
+
+An answer may have written the data itself, so nothing in it is believed. Buffers have numbers, and their contents are
+the host's: inputs that it drew, results of launches, and NaN in memory that no launch wrote. Operators are looked up in
+a table, and sizes are bounded. A state of the random numbers has a number, and its content is the host's, too.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from operator import attrgetter
+from typing import Any
+
+import torch
+
+from autograder.exercises.programs.replayed_runs import READ
+from autograder.host.channel import MalformedAnswerError
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds.reports import Report, counts, entries, items
+from course_lib.launches.launch_record import reads_on_host, tensors_in, written_by
+
+MOST_EVENTS = 20_000
+MOST_NUMBERS = 4096  # in a buffer, and as a product of sizes
+MOST_ITEMS = 64  # in a list of arguments
+LARGEST = 10**6  # of a number among the arguments
+MOST_NEW_READS = 2  # such as an input that is read otherwise than by copy_; the least eager call has three
+NEVER_REPLAYED = (
+    "A replay starts the captured launches on the captured memory: copy_ the inputs into static tensors, and call "
+    "graph.replay()."
+)
+COPIES = ("aten.copy_.default", "aten._foreach_copy_.default")  # these may read new memory: they bring inputs in
+_NAMES = """
+    _foreach_add_.Scalar _foreach_copy_.default _foreach_mul_.Scalar _foreach_zero_.default
+    _local_scalar_dense.default _to_copy.default abs.default add.Scalar add.Tensor add.out add_.Scalar add_.Tensor
+    addcdiv_.default addcmul_.default addmm.default all.default allclose.default any.default bernoulli_.float
+    bitwise_and.Tensor bitwise_or.Tensor cat.default clone.default copy_.default div.Scalar div.Tensor div.out
+    div_.Scalar div_.Tensor eq.Scalar eq.Tensor equal.default fill_.Scalar fill_.Tensor full.default
+    full_like.default ge.Scalar ge.Tensor gt.Scalar gt.Tensor isinf.default isnan.default le.Scalar le.Tensor
+    lerp_.Scalar logical_not.default lt.Scalar lt.Tensor max.default mean.default mean.dim min.default mm.default
+    mul.Scalar mul.Tensor mul.out mul_.Scalar mul_.Tensor ne.Scalar ne.Tensor neg.default new_full.default
+    new_ones.default new_zeros.default ones.default ones_like.default pow.Tensor_Scalar sin.default sqrt.default
+    stack.default sub.Scalar sub.Tensor sub.out sub_.Scalar sub_.Tensor sum.default sum.dim_IntList tanh.default
+    tanh_backward.default where.self zero_.default zeros.default zeros_like.default
+"""
+OPERATORS = {f"aten.{name}": attrgetter(name)(torch.ops.aten) for name in _NAMES.split()}
+"""What programs and trainings of lesson 15 launch, and ways to copy, to clear and to compare memory."""
+
+
+@dataclass
+class Call:
+    """One call of an answer's function: its launches, what they read, and its result."""
+
+    launched: list[str] = field(default_factory=list)
+    reads: list[tuple[int, int]] = field(default_factory=list)
+    """Buffer and offset of all that its launches read, but for copies in place."""
+    host_reads: int = 0
+    returned: Report = field(default_factory=dict)
+    output: torch.Tensor = field(default_factory=lambda: torch.tensor(math.nan))
+    """The result when it came back."""
+
+
+class LaunchMachine:
+    """Start the launches of a report, and keep what each call gave.
+
+    `given` are the contents of the buffers that the report names first, `seeds` those of its calls that set one.
+    """
+
+    def __init__(self, report: Report, given: Sequence[torch.Tensor], seeds: Sequence[int] = ()) -> None:
+        self._sizes = counts(report.get("sizes"))
+        self._given = counts(report.get("given"), len(given))
+        self._buffers = {number: tensor.clone() for number, tensor in zip(self._given, given, strict=True)}
+        self._states: dict[int, torch.Tensor] = {}
+        self._values: list[torch.Tensor] = []
+        self._seeds = iter(seeds)
+        self.calls: list[Call] = []
+        events = items(report.get("events"), (dict,))
+        if len(self._buffers) < len(given) or len(events) > MOST_EVENTS:
+            raise MalformedAnswerError
+        with torch.no_grad():
+            for event in events:
+                self._take(event)
+
+    def given(self, place: int) -> torch.Tensor:
+        """Return what a tensor that was given holds at the end."""
+        return self._buffers[self._given[place]]
+
+    def later(self, call: Call) -> torch.Tensor:
+        """Return what the result of a call holds at the end."""
+        return self._result(call.returned)
+
+    def _take(self, event: Report) -> None:
+        if "operator" in event:
+            self._launch(event)
+        elif "call" in event:
+            self.calls.append(Call())
+        elif "returned" in event and self.calls:
+            call = self.calls[-1]
+            call.returned = entries(event["returned"])
+            call.output = self._result(call.returned).clone()
+        elif "seeded" in event:
+            (number,) = counts([event["seeded"]])
+            self._states[number] = torch.Generator().manual_seed(next(self._seeds, 0)).get_state()
+        elif "read" in event:
+            self._new_buffer(event.get("buffer"), self._value(event["read"]).reshape(1))
+        else:
+            raise MalformedAnswerError
+
+    def _result(self, returned: Report) -> torch.Tensor:
+        return self._value(returned["read"]) if "read" in returned else self._view(returned)
+
+    def _value(self, place: Any) -> torch.Tensor:
+        """Return a value that the host read, or NaN for one that it did not."""
+        known = type(place) is int and 0 <= place < len(self._values)
+        return self._values[place] if known else torch.tensor(math.nan)
+
+    def _launch(self, event: Report) -> None:
+        name, tensors = event["operator"], list[Report]()
+        args, options = self._filled(event.get("args"), tensors), self._filled(event.get("options"), tensors)
+        if not isinstance(name, str) or not isinstance(args, list) or not isinstance(options, dict):
+            raise MalformedAnswerError
+        call = self.calls[-1] if self.calls else Call()
+        if name == READ and tensors:
+            call.host_reads += 1
+            self._values.append(args[0].flatten()[0].clone())
+            return
+        func = OPERATORS.get(name)
+        if func is None:
+            raise CheckFailedError(
+                f"A launch of {name[:60]} is none that this exercise needs. Call the program, and copy tensors by "
+                "clone() and copy_()."
+            )
+        try:
+            found = self._started(func, args, options, event.get("states"))
+        except (RuntimeError, TypeError, ValueError, IndexError) as error:
+            why = " ".join(str(error).split())[:160]
+            raise CheckFailedError(f"A launch of {name} does not run on other inputs: {why}") from None
+        call.launched.append(name)
+        if name not in COPIES:
+            call.reads += [(each["buffer"], each["layout"][0]) for each in tensors]
+        if reads_on_host(func):
+            call.host_reads += 1
+            self._values.append(torch.tensor(float(found)))
+        results = [] if written_by(func, args, options) else tensors_in(found)
+        for written, tensor in zip(items(event.get("results"), (dict,), len(results)), results, strict=True):
+            self._new_buffer(written.get("buffer"), tensor)
+
+    def _started(self, func: Any, args: list[Any], options: Report, states: Any) -> Any:
+        """Start one launch; one that draws does so from the state with the number that the report names."""
+        if torch.Tag.nondeterministic_seeded not in func.tags:
+            return func(*args, **options)
+        before, after = counts(states, 2)
+        generator = torch.Generator()
+        generator.seed()  # a state that the report does not explain is any
+        generator.set_state(self._states.setdefault(before, generator.get_state()))
+        found = func(*args, **{**options, "generator": generator})
+        self._states[after] = generator.get_state()
+        return found
+
+    def _new_buffer(self, number: Any, tensor: torch.Tensor) -> None:
+        """Keep a result. It is new memory: with a number that is known, an eager call would look like a replay."""
+        (known,) = counts([number])
+        if known in self._buffers or known >= len(self._sizes) or tensor.numel() > MOST_NUMBERS:
+            raise MalformedAnswerError
+        self._buffers[known] = tensor
+
+    def _filled(self, value: Any, tensors: list[Report], depth: int = 0) -> Any:
+        """Return arguments with tensors in place of their descriptions, which are added to `tensors`."""
+        if isinstance(value, dict) and depth:
+            tensors.append(value)
+            return self._view(value)
+        if isinstance(value, dict):
+            return {name: self._filled(item, tensors, 1) for name, item in value.items()}
+        if isinstance(value, list) and depth < 4:
+            sizes = [abs(item) or 1 for item in value if type(item) is int]
+            if len(value) > MOST_ITEMS or (depth and math.prod(sizes) > MOST_NUMBERS):
+                raise MalformedAnswerError
+            return [self._filled(item, tensors, depth + 1) for item in value]
+        if value is not None and (type(value) not in (bool, int, float) or abs(value) > LARGEST):
+            raise MalformedAnswerError
+        return value
+
+    def _view(self, written: Report) -> torch.Tensor:
+        """Return a part of a buffer; one that no launch wrote is made of NaN."""
+        (number,), layout = counts([written.get("buffer")]), written.get("layout")
+        if not isinstance(layout, list) or len(layout) != 3 or number >= len(self._sizes):
+            raise MalformedAnswerError
+        (offset,), size, stride = counts(layout[:1]), counts(layout[1]), counts(layout[2], len(layout[1]))
+        if number not in self._buffers:
+            self._new_buffer(number, torch.full((min(self._sizes[number], MOST_NUMBERS + 1),), math.nan))
+        buffer = self._buffers[number]
+        last = offset + sum((count - 1) * step for count, step in zip(size, stride, strict=True))
+        if math.prod(size) > MOST_NUMBERS or last >= buffer.untyped_storage().nbytes() // buffer.itemsize:
+            raise MalformedAnswerError
+        return buffer.as_strided(size, stride, offset)
+
+
+def require_replays(calls: Sequence[Call], least: int) -> None:
+    """Raise `CheckFailedError` unless two calls in turn always read the same memory, at least so many times."""
+    for before, after in pairwise(Counter(call.reads) for call in calls):
+        again = (before & after).total()
+        if again < least:
+            raise CheckFailedError(
+                f"In two calls after the capture, launches read the same memory {again} times; the captured launches "
+                f"read at least {least} tensors, in the same memory each time. {NEVER_REPLAYED}"
+            )
+        if (new := after.total() - again) > MOST_NEW_READS:
+            raise CheckFailedError(
+                f"A call after the capture reads {new} tensors in memory that no call before it read. Launches of a "
+                f"replay read the captured memory; these ran eagerly. {NEVER_REPLAYED}"
+            )

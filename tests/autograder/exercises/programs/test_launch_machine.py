@@ -1,0 +1,187 @@
+"""Launches that came as data run again on other inputs; memory, sizes and seeds are not believed."""
+
+import copy
+
+import pytest
+import torch
+
+from autograder.exercises.programs import replayed_runs
+from autograder.exercises.programs.launch_machine import MOST_NUMBERS, LaunchMachine, require_replays
+from autograder.host.channel import MalformedAnswerError
+from autograder.host.exercise import CheckFailedError
+from course_lib import launches
+from tests.autograder.exercises.judged import reference
+
+STEPS = ["times", "scale", "sin", "plus"]
+
+
+def calls_of(count, shape=(2, 3), draws=None):
+    return [{"shapes": [shape, shape], "seed": seed, "draws": draws} for seed in range(count)]
+
+
+def tensors_of(calls, first_seed=100):
+    pairs = (replayed_runs.inputs({**call, "seed": first_seed + place}) for place, call in enumerate(calls))
+    return [tensor for pair in pairs for tensor in pair]
+
+
+def report_of(answer, calls, steps=STEPS):
+    with torch.random.fork_rng(devices=[]):
+        return replayed_runs.call_in_turn(answer, steps, calls)
+
+
+def replaying(text=None):
+    names = {**vars(launches), "torch": torch}
+    exec(text or reference("15_replay_by_shape"), names)
+    return names["replayed"]
+
+
+def on_static_tensors(function):
+    static = [torch.zeros(2, 3), torch.zeros(2, 3)]
+    return lambda *inputs: function(*(kept.copy_(new) for kept, new in zip(static, inputs, strict=True)))
+
+
+def recorded(function, *given):
+    """Return the report of one call of a function."""
+    recorder = replayed_runs.Recorder()
+    numbers = recorder.given(given)
+    recorder.call(function, *given)
+    return {"given": numbers, "events": recorder.events, "sizes": recorder.sizes}
+
+
+def run_on(report, *given):
+    """Return the result of the only call on other inputs."""
+    (call,) = LaunchMachine(report, given).calls
+    return call.output
+
+
+def test_a_replay_runs_on_inputs_that_the_answer_never_saw_with_the_number_of_its_capture():
+    calls = calls_of(3)
+    given = tensors_of(calls)
+    machine = LaunchMachine(report_of(replaying(), calls), given)
+    captured = replayed_runs.program(STEPS, [replayed_runs.number_of(0)])
+    for call, first, second in zip(machine.calls, given[::2], given[1::2], strict=True):
+        assert torch.allclose(call.output, captured(first, second))
+        assert torch.equal(machine.later(call), call.output)
+    require_replays(machine.calls[1:], len(STEPS) + 2)
+
+
+@pytest.mark.parametrize(
+    ("answer", "count"),
+    [(lambda function: function, 0), (on_static_tensors, 3)],
+    ids=["eager", "eager on static tensors"],
+)
+def test_eager_calls_do_not_read_the_same_memory_again(answer, count):
+    calls = calls_of(4)
+    machine = LaunchMachine(report_of(answer, calls), tensors_of(calls))
+    with pytest.raises(CheckFailedError, match=f"read the same memory {count} times"):
+        require_replays(machine.calls[1:], len(STEPS) + 2)
+
+
+def test_replays_that_read_new_memory_too_are_none():
+    calls = calls_of(3)
+    (_, *found) = LaunchMachine(report_of(replaying(), calls), tensors_of(calls)).calls
+    found[1].reads += [(1000 + new, 0) for new in range(3)]
+    with pytest.raises(CheckFailedError, match="reads 3 tensors in memory that no call before it read"):
+        require_replays(found, len(STEPS) + 2)
+
+
+def test_a_result_is_new_memory_whatever_its_number_is():
+    report = recorded(lambda x, y: x + y, torch.ones(2), torch.ones(2))
+    (launch,) = (event for event in report["events"] if "operator" in event)
+    assert torch.equal(run_on(report, torch.ones(2), torch.ones(2)), torch.tensor([2.0, 2.0]))
+    launch["results"][0]["buffer"] = report["given"][0]
+    with pytest.raises(MalformedAnswerError):
+        run_on(report, torch.ones(2), torch.ones(2))
+
+
+def test_two_inputs_do_not_share_a_number():
+    report = recorded(lambda x, y: x + y, torch.ones(2), torch.ones(2))
+    report["given"][1] = report["given"][0]
+    with pytest.raises(MalformedAnswerError):
+        run_on(report, torch.ones(2), torch.ones(2))
+
+
+def changed(event, key, value):
+    event[key] = value
+
+
+SPOILT = {
+    "an offset outside the buffer": lambda event: changed(event["args"][0], "layout", [1, [2], [1]]),
+    "a stride outside the buffer": lambda event: changed(event["args"][0], "layout", [0, [2], [2]]),
+    "an unknown buffer": lambda event: changed(event["args"][0], "buffer", 9),
+    "a negative offset": lambda event: changed(event["args"][0], "layout", [-1, [2], [1]]),
+    "many numbers by a stride of 0": lambda event: changed(event["args"][0], "layout", [0, [MOST_NUMBERS + 1], [0]]),
+    "a large number": lambda event: changed(event["args"], 1, 10**7),
+    "a text": lambda event: changed(event["args"], 1, "inf"),
+    "no list of arguments": lambda event: changed(event, "args", {"x": 1}),
+    "a result more": lambda event: changed(event, "results", [*event["results"], {"buffer": 2}]),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_what_is_no_launch_is_refused(spoil):
+    report = recorded(lambda x: x * 2, torch.ones(2))
+    assert torch.equal(run_on(report, torch.tensor([1.0, 3.0])), torch.tensor([2.0, 6.0]))
+    spoil(next(event for event in report["events"] if "operator" in event))
+    with pytest.raises(MalformedAnswerError):
+        run_on(report, torch.ones(2))
+
+
+@pytest.mark.parametrize("sizes", [[MOST_NUMBERS + 1], [100, 100], [1] * 100])
+def test_sizes_are_bounded(sizes):
+    report = recorded(lambda x: torch.zeros(2), torch.ones(2))
+    next(event for event in report["events"] if "operator" in event)["args"] = [sizes]
+    with pytest.raises(MalformedAnswerError):
+        run_on(report, torch.ones(2))
+
+
+@pytest.mark.parametrize(
+    "name", ["aten.from_file.default", "aten.resize_.default", "os.system", "aten.set_.source_Storage"]
+)
+def test_an_operator_outside_the_table_is_not_started(name):
+    report = recorded(lambda x: x * 2, torch.ones(2))
+    next(event for event in report["events"] if "operator" in event)["operator"] = name
+    with pytest.raises(CheckFailedError, match="none that this exercise needs"):
+        run_on(report, torch.ones(2))
+
+
+def test_memory_that_no_launch_wrote_holds_no_number():
+    known = torch.tensor([1.0, 2.0])
+    assert run_on(recorded(lambda x: x + known, torch.ones(2)), torch.ones(2)).isnan().all()
+
+
+def test_dropout_draws_from_the_seed_of_the_host_and_from_no_seed_of_the_answer():
+    calls, steps = calls_of(3, shape=(9, 9), draws=5), ["times", "drop"]
+    given = tensors_of(calls)
+
+    def outputs(text):
+        found = LaunchMachine(report_of(replaying(text), calls, steps), given, [11, 12, 13]).calls
+        return [call.output for call in found]
+
+    def expected(first, second, seed):
+        torch.manual_seed(seed)
+        return replayed_runs.program(steps, [0.5])(first, second)
+
+    with torch.random.fork_rng(devices=[]):
+        right = list(map(expected, given[::2], given[1::2], [11, 12, 13]))
+    own = reference("15_replay_by_shape", ("graph.replay()", "torch.manual_seed(3)\n        graph.replay()"))
+    assert all(map(torch.equal, outputs(None), right))
+    assert not any(map(torch.equal, outputs(own), right))
+
+
+def test_a_copied_storage_is_a_launch():
+    x = torch.tensor([5.0, 6.0])
+    assert torch.equal(run_on(recorded(lambda x: copy.deepcopy(x) + 0, torch.ones(2)), x), x)
+
+
+@pytest.mark.parametrize("read", ["x.tolist()", "x.numpy()", "x.sum().item()", "f'{x[0]:.1f}'", "torch.equal(x, x)"])
+def test_reads_by_the_host_are_seen_whether_pytorch_dispatches_them_or_not(read):
+    report = recorded(lambda x: (eval(read, {"x": x, "torch": torch}), x * 2)[1], torch.ones(2))
+    (call,) = LaunchMachine(report, [torch.ones(2)]).calls
+    assert call.host_reads == 1
+
+
+@pytest.mark.parametrize("result", ["x.sum().item()", "torch.tensor(x.sum().item())", "x.sum().tolist()"])
+def test_a_number_that_the_host_read_is_that_of_the_other_inputs(result):
+    report = recorded(lambda x: eval(result, {"x": x, "torch": torch}), torch.ones(2))
+    assert run_on(report, torch.tensor([3.0, 4.0])).item() == 7
