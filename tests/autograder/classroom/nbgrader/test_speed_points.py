@@ -31,6 +31,7 @@ from tests.autograder.host.timed_exercise import HONEST, SETUP, SPEED
 
 ROOT = Path(__file__).parents[4]
 NAME, ANSWER, LESSON = "99_gates", "99_gate", "gates"
+READERS = ("submission", "answer_cells")  # modules that know the exercises by name
 WRONG_FOR_ONE = "def gate(x, bias):\n    return F.silu(x + bias) * (2 if len(x) == 1 else 1)\n"
 
 
@@ -94,7 +95,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("COURSE_WORK", raising=False)
         patch.delenv("COURSE_EXCHANGE", raising=False)
-        for module in (registry, release_module, sys.modules["autograder.classroom.submission"]):
+        for module in (registry, release_module, *(sys.modules[f"autograder.classroom.{name}"] for name in READERS)):
             patch.setattr(module, "all_exercises", lambda: (ANSWER,))
         patch.setattr(registry, "module_name", module_name)
         patch.setattr(registry, "lesson_of", lambda _: LESSON)
