@@ -23,7 +23,7 @@ from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.grade import Graded, grade_course
 from autograder.classroom.nbgrader.release import release
 from autograder.classroom.sandbox_options import add_sandbox, open_chosen
-from autograder.classroom.status import DIFFERENT, DONE, run_command
+from autograder.classroom.status import DIFFERENT, DONE, print_anything, run_command
 from autograder.exercises import find, of_assignment
 from autograder.host.grading import grade_exercise, new_seed
 from autograder.host.records import SubmissionRecord
@@ -45,6 +45,7 @@ HOMES = "homes"  # folder of the students' home folders
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demonstration, or the afternoon, in this checkout."""
+    print_anything()
     options = _parser().parse_args(arguments)
     return run_command("demo", lambda: int(options.run(options)))
 

@@ -81,7 +81,7 @@ def _hand_in_all(course: Course, members: Sequence[Member], homes: Path, assignm
 
 def _zip_collect(assignment: str) -> None:
     command = [sys.executable, "-m", "nbgrader", "zip_collect", assignment]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", errors="replace")
     if done.returncode:
         raise NbgraderError(f"nbgrader zip_collect {assignment}: {done.stderr.strip()[-400:]}")
 

@@ -45,7 +45,7 @@ def digest_of(path: Path) -> str:
 def _noted(notebook: Path, quarantine: Path, sha256: str = "") -> dict[str, list[str]]:
     nothing: dict[str, list[str]] = {"notes": [], "names": []}
     try:
-        noted = json.loads(_file(notebook, quarantine).read_text())
+        noted = json.loads(_file(notebook, quarantine).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return nothing
     return nothing | noted if noted["sha256"] == (sha256 or digest_of(notebook)) else nothing

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 
 from autograder.classroom.sandbox_options import add_sandbox, open_chosen
+from autograder.classroom.status import print_anything
 from autograder.classroom.supervisor import supervised
 from autograder.host.sandbox import SandboxError
 from autograder.host.sandbox.process import StartError
@@ -22,6 +23,7 @@ GRADE_CLASS = "batch"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command of the command line and return its exit status."""
+    print_anything()
     given = sys.argv[1:] if arguments is None else list(arguments)
     if arguments is None and given[:1] == [GRADE_CLASS]:
         return supervised("autograder", lambda: _run(given))

@@ -3,6 +3,7 @@
 An error that is shown to the user has its exit status in `exit_code`, as in click. Only `run_command` prints errors.
 """
 
+import io
 import sys
 from collections.abc import Callable
 
@@ -19,6 +20,13 @@ class UsageError(CommandError):
     """The arguments name something that does not exist, or contradict each other."""
 
     exit_code = WRONG_USAGE
+
+
+def print_anything() -> None:
+    """Let this process print any text: a character that the terminal's encoding lacks becomes a question mark."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def run_command(name: str, command: Callable[[], int]) -> int:

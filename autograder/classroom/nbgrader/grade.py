@@ -163,7 +163,7 @@ def _with_repairs(course: Course, record: SubmissionRecord) -> SubmissionRecord:
     """Return the record with notes on the repairs made for nbgrader, which did not change the marks."""
     path = course.autograded / record.student / record.assignment / f"{record.assignment}.ipynb"
     try:
-        repairs = json.loads(path.read_text())["metadata"].get(NOTEBOOK_KEY, {}).get("notes", [])
+        repairs = json.loads(path.read_text(encoding="utf-8"))["metadata"].get(NOTEBOOK_KEY, {}).get("notes", [])
     except Exception:  # there is none, or it is not as nbgrader wrote it; the marks are in the record
         return record
     return replace(record, notes=tuple(dict.fromkeys((*record.notes, *repairs))))

@@ -151,7 +151,7 @@ def _digest(course: Course, hand_in: HandedIn, record: SubmissionRecord, submiss
     parts = (
         str(copy.stat().st_mtime_ns if copy.is_file() else 0),
         record.to_json(),
-        handed_in_at.read_text(errors="replace") if handed_in_at.is_file() else "",
+        handed_in_at.read_text(encoding="utf-8", errors="replace") if handed_in_at.is_file() else "",
         str(submission.assignment.duedate),
         repr((dict(config.AssignLatePenalties), dict(config.LatePenalty))),
         submission.id,

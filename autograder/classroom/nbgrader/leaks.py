@@ -54,13 +54,13 @@ def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
     found: list[Fingerprint] = []
     given: set[str] = set()
     for path in sorted(source.glob("*/*.ipynb")):
-        for cell in json.loads(path.read_text())["cells"]:
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             text = "".join(cell["source"])
             for region in solution_regions(text):
                 found += fingerprints(region, f"a solution in {path.name}")
             given |= {one.text for one in fingerprints(without_solutions(text).splitlines(), path.name)}
     for path in sorted(hidden.rglob("*.py")):
-        prints = fingerprints(path.read_text().splitlines(), str(path.relative_to(hidden.parent)))
+        prints = fingerprints(path.read_text(encoding="utf-8").splitlines(), str(path.relative_to(hidden.parent)))
         known = given if hidden / "answers" in path.parents else set()
         found += (one for one in prints if one.text not in known)
     return found
@@ -81,7 +81,7 @@ def leaks(release: Path, secrets: Iterable[Fingerprint]) -> list[str]:
 
 def texts_of(path: Path) -> Iterator[str]:
     """Yield the cells and outputs of a notebook, or the whole text of any other file."""
-    content = path.read_text(errors="replace")
+    content = path.read_text(encoding="utf-8", errors="replace")
     if path.suffix != ".ipynb":
         yield content
         return

@@ -234,7 +234,7 @@ def _replace_link(path: Path) -> None:
         return
     was = _kind(path)
     path.unlink()
-    path.write_text(f"Here was {was}.\n")
+    path.write_text(f"Here was {was}.\n", encoding="utf-8")
 
 
 def _is(path: Path, kind: Callable[[int], bool]) -> bool:

@@ -45,7 +45,7 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
     hidden = required_hidden_folder()
     problems = [] if assignments else exercises_without_notebook(chosen)
     for name in chosen:
-        notebook = json.loads((course.source / name / f"{name}.ipynb").read_text())
+        notebook = json.loads((course.source / name / f"{name}.ipynb").read_text(encoding="utf-8"))
         problems += [f"{name}: {problem}" for problem in notebook_problems(notebook, name)]
     if problems:
         raise ReleaseError(problems)

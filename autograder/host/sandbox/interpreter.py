@@ -37,7 +37,7 @@ def rlimits(limits: Limits, *, processes: int | None, device: Device = CPU) -> d
 def interpreter_arguments(program: str, numbers: Mapping[str, int], *, channel: int, path: str) -> list[str]:
     """Return the interpreter's command-line arguments: bootstrap, options and program."""
     options = json.dumps({"channel": channel, "path": path, "rlimits": numbers})
-    return ["-I", "-B", "-c", (INSIDE / "bootstrap.py").read_text(), options, program]
+    return ["-I", "-B", "-c", (INSIDE / "bootstrap.py").read_text(encoding="utf-8"), options, program]
 
 
 def zygote_environment(home: str, device: Device = CPU) -> dict[str, str]:

@@ -50,7 +50,7 @@ def probe(sandbox: Sandbox, *, forked: bool = False) -> tuple[Finding, ...]:
     gained: dict[str, str] = {}
     with _targets(sandbox._device) as target, _workers(sandbox, forked) as start:
         while attacks := [name for name in ATTACKS if name not in gained]:
-            with start((INSIDE / "attacks.py").read_text(), LIMITS) as worker:
+            with start((INSIDE / "attacks.py").read_text(encoding="utf-8"), LIMITS) as worker:
                 told, ending = _exchange(worker.socket, {**target, "attacks": attacks}), worker.end()
             gained |= told
             last_words = [name for name in attacks if name not in told][:1]

@@ -1,13 +1,16 @@
 """A command that grades one answer starts the process that workers are forked from beside the import of torch."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from autograder.classroom import cli, sandbox_options, start
 from autograder.host.sandbox import SandboxError
+from tests.architecture.source_tree import ROOT
 
 
 @pytest.fixture
@@ -47,3 +50,26 @@ def test_a_machine_without_a_sandbox_is_for_the_command_to_explain(
 def test_the_beginning_does_not_need_torch() -> None:
     program = "import sys, autograder.classroom.start; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == 0
+
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}  # as on a machine without any locale
+ANSWER = ROOT / "autograder/exercises/hidden/answers/start_here/read_a_table.py"
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "words"),
+    [
+        (("-m", "autograder", "--help"), 0, "3 submission not gradable"),
+        (("-m", "autograder", "check", "00_read_a_table", str(ANSWER), "--seed", "1"), 0, "? passed"),
+        (("-m", "autograder", "check", "00_read_a_table", "/nowhere/\u2713.py"), 3, ".py cannot be read"),
+        (("-m", "autograder", "exercises"), 0, "00_read_a_table"),
+        (("-m", "demo", "--help"), 0, "every mark"),
+    ],
+)
+def test_a_terminal_without_other_letters_than_ascii_stops_no_command(
+    command: tuple[str, ...], status: int, words: str, tmp_path: Path
+) -> None:
+    environment = {**os.environ, **ASCII, "HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, capture_output=True)
+    assert (done.returncode, b"Traceback" in done.stderr) == (status, False), done.stderr.decode()
+    assert words in (done.stdout + done.stderr).decode("ascii")
