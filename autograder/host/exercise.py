@@ -112,11 +112,8 @@ class Exercise:
     by_hand: float = 0.0  # points that a person gives in Formgrader for the answer cell's text, beside `points`
     setup: str = ""  # imports of the notebook's set-up cell; `exercises.registry.find` adds them
     needs: tuple[str, ...] = ()  # exercises whose answers run before this one
-    masked: tuple[
-        str, ...
-    ] = ()  # packages, mostly of course_lib, that hold this exercise's answer and are hidden from the worker
-    refused: tuple[str, ...] = ()  # what does this exercise's task: "transformers/", "torch/nn/functional.py:silu",
-    # "aten::silu" for all operators whose names begin so, "torch._C._jit_trace_graph" for a function of C++
+    masked: tuple[str, ...] = ()  # packages and modules that do this exercise's task, and are not there in the worker
+    refused: tuple[str, ...] = ()  # functions of Triton's language that do this exercise's task, such as "tl.softmax"
     wall_s: float = 60.0  # limit for all calls of one grading together
     speed: Speed | None = None  # the baseline and ratios for the answer's speed
     step: Speed | None = None  # the training step whose measured time earns a bonus beside the points

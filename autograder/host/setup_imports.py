@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from autograder.host.source_text import tree_of
 
 NEVER_THERE = ("autograder",)
+NEEDS_TORCH = ("course_lib",)  # what is not there either where torch is masked
 _WORD = re.compile(r"\w+")
 
 
@@ -28,8 +29,8 @@ class Import:
 
     def hidden_by(self, masked: Sequence[str]) -> str | None:
         """Return the package, of `masked` or the grader's, that keeps this name from the worker; else None."""
-        packages = (package for package in (*masked, *NEVER_THERE) if f"{self.module}.".startswith(f"{package}."))
-        return next(packages, None)
+        absent = (*masked, *NEVER_THERE, *(NEEDS_TORCH if "torch" in masked else ()))
+        return next((package for package in absent if f"{self.module}.".startswith(f"{package}.")), None)
 
 
 def imports(setup: str) -> list[Import]:

@@ -4,8 +4,11 @@ This code reports correctly only for honest answers. A hostile answer shares thi
 Therefore no decision of the host depends on this code: the host only reads the bytes that it asked for.
 """
 
+import contextlib
 import os
 import socket
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from autograder.protocol import (
@@ -23,6 +26,8 @@ from autograder.protocol import (
     serialise,
 )
 from autograder.protocol.contract import read_request
+from autograder.protocol.requests.loads import Load, LoadAnswer
+from autograder.worker.kinds.value import load_without_torch
 from autograder.worker.shared_memory import mapped
 from autograder.worker.source import describe
 
@@ -34,10 +39,7 @@ def main(fd: int = 3, *, cuda: bool = False) -> None:
     """
     sock = socket.socket(fileno=fd)
     os.set_inheritable(fd, False)
-    import torch  # the slow part of the start; READY tells the host that it has finished
-
-    torch.set_num_threads(1)
-    _send(sock, FrameKind.READY, 0, Ready(str(torch.__version__), cuda and torch.cuda.is_available()))
+    _send(sock, FrameKind.READY, 0, _started(cuda=cuda))
     handlers: Handlers = {}
     while True:
         try:
@@ -45,6 +47,21 @@ def main(fd: int = 3, *, cuda: bool = False) -> None:
         except EOFError:
             return
         handlers = _serve(sock, frame, handlers)
+
+
+def _started(*, cuda: bool) -> Ready:
+    """Import torch, the slow part of the start, where the worker has it; READY tells the host that it has finished."""
+    with contextlib.suppress(PermissionError):  # of Landlock, where it is masked; a mount leaves an empty folder
+        import torch
+    if not _has_torch():
+        return Ready("", cuda=False)
+    torch.set_num_threads(1)
+    return Ready(str(torch.__version__), cuda and torch.cuda.is_available())
+
+
+def _has_torch() -> bool:
+    """Tell whether the worker has torch; some exercises mask it."""
+    return "torch._C" in sys.modules
 
 
 def _serve(sock: socket.socket, frame: Frame, handlers: Handlers) -> Handlers:
@@ -65,10 +82,13 @@ def _serve(sock: socket.socket, frame: Frame, handlers: Handlers) -> Handlers:
 
 def load(message: Message) -> Handlers:
     """Serve the load request of the message, and return the handlers of later requests."""
-    from autograder.worker.kinds.table import LOADS
+    loads: Mapping[type[Load], Callable[[Any, Tensors], Handlers]] = {LoadAnswer: load_without_torch}
+    if _has_torch():
+        from autograder.worker.kinds import table
 
-    request = read_request(message.body, LOADS)
-    return LOADS[type(request)](request, message.tensors)
+        loads = table.LOADS
+    request = read_request(message.body, loads)
+    return loads[type(request)](request, message.tensors)
 
 
 def call(handlers: Handlers, message: Message) -> Result[Any]:

@@ -16,7 +16,6 @@ from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_modu
 from torch.fx.node import map_aggregate
 from torch.utils._python_dispatch import (
     TorchDispatchMode,
-    _get_current_dispatch_mode_stack,
     autograd_would_have_decomposed,
 )
 from torch.utils._pytree import tree_map
@@ -43,11 +42,6 @@ def recorded(function: Callable[..., Any], inputs: Sequence[Tensor]) -> fx.Graph
     graph.output(tree_map(recorder.node_of, result))
     with _use_lazy_graph_module(True):  # nobody runs its code
         return _make_graph_module(root, graph)
-
-
-def is_recording() -> bool:
-    """Tell whether a recorder sees the operators that run now."""
-    return any(isinstance(mode, _Recorder) for mode in _get_current_dispatch_mode_stack())
 
 
 @dataclass

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, CapturedAnswer, require_captured, require_no_write
 from autograder.host.kinds.misconceptions import Misconception
 from autograder.host.point_shares import share_among
 
 WIDTH = 6
+OF_TORCH = ("select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter", "copy")
+"""Operators that PyTorch's own functionalisation puts in the place of a write through a view."""
 
 
 def first_column(x: Tensor) -> Tensor:
@@ -150,7 +153,17 @@ def _require_functional(answer: CapturedAnswer, name: str, rows: tuple[int, ...]
             misconceptions=program.misconceptions,
         )
         artifact = require_captured(answer, wanted, draw, gradients=gradients)
+        _require_parts_joined(artifact, wanted.told)
         require_no_write(answer, artifact, wanted.example(draw), wanted.told)
+
+
+def _require_parts_joined(artifact: Artifact, told: str) -> None:
+    names = {call.packet.rpartition(".")[2] for call in artifact.called.values()}
+    if found := sorted(names.intersection(OF_TORCH)):
+        raise CheckFailedError(
+            f"{told}the graph calls {found[0]}, by which PyTorch replaces a write through a view. Join the parts "
+            "yourself, by torch.cat, torch.stack or torch.where."
+        )
 
 
 EXERCISE = Exercise(
@@ -160,8 +173,8 @@ EXERCISE = Exercise(
     points=8,
     hints=(
         "For each write ask: which tensors share this memory, and what does each of them hold afterwards?",
-        "Compute the new values first, then put them where they belong: torch.cat, torch.where, or slice_scatter and "
-        "select_scatter, which are out of place.",
+        "Compute the new values first, then join them with the parts that stay: torch.cat for columns and rows, "
+        "torch.where for a condition.",
         "A view that is returned is taken last, from the finished tensor: y[0], or y[:, 2:5].",
     ),
     checks=tuple(

@@ -19,7 +19,8 @@ from autograder.host.kinds.captured import CapturedAnswer
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 
-MERGER = "torch/distributed/tensor/experimental/_context_parallel/_attention.py:_SDPAMerger"  # does a step
+RING_ATTENTION = "torch.distributed.tensor.experimental"
+"""PyTorch's ring attention merges the results of two blocks."""
 BEYOND = 8  # numbers that the state may hold besides its share for each row
 ROWS, KEYS = 64, 32  # of a block, where memory is counted
 TOO_LARGE = 2000.0  # its exponential overflows in double precision, also under a maximum that never grows
@@ -330,8 +331,7 @@ EXERCISE = Exercise(
     kind=Kind.CAPTURED,
     entry_point="streaming",
     points=12,
-    masked=("course_lib.fusion", "course_lib.kernels.triton"),
-    refused=(MERGER,),
+    masked=("course_lib.fusion", "course_lib.kernels.triton", RING_ATTENTION),
     hints=(
         "Write softmax of one row as a quotient of two sums over keys. Which of the two can be added up block by "
         "block, and what do both have to be relative to?",

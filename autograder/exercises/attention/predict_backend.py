@@ -144,11 +144,7 @@ EXERCISE = Exercise(
     entry_point="predict_backend",
     points=6,
     wall_s=20,
-    refused=(
-        "aten::scaled_dot_product",
-        "aten::_scaled_dot_product",
-        "aten::_fused_sdp_choice",
-    ),
+    masked=("torch",),  # the worker could make the calls and look
     hints=(
         "Ask in this order: does the mask's dtype fit, can the fused kernel take the call, and can what "
         "is left and allowed take it?",

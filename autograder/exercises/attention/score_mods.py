@@ -220,7 +220,6 @@ EXERCISE = Exercise(
     entry_point="modifications",
     points=10,
     wall_s=60,
-    refused=("torch/nn/attention/flex_attention.py", "torch/nn/attention/flex_attention.py:_"),
     hints=(
         "Write what happens to one score, with its four numbers. slopes[head] is that head's slope, ids[batch, query] "
         "the document of the query's token.",

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.exercises.attention.online_softmax import MERGER, OF_SCORE
+from autograder.exercises.attention.online_softmax import OF_SCORE, RING_ATTENTION
 from autograder.exercises.programs.attention_formulas import (
     KNOWN_BACKWARD,
     KNOWN_FORWARD,
@@ -273,8 +273,7 @@ EXERCISE = Exercise(
     entry_point="tiled",
     points=14,
     wall_s=240,  # a graph of several hundred nodes takes seconds to record
-    masked=("course_lib.fusion", "course_lib.models", "course_lib.kernels.triton"),
-    refused=("aten::scaled_dot_product", "aten::_scaled_dot_product", "torch/nn/attention/", MERGER),
+    masked=("course_lib.fusion", "course_lib.models", "course_lib.kernels.triton", RING_ATTENTION),
     hints=(
         "Forward is the exercise before, with the scores of a tile computed where they are needed. Draw the tiles of "
         "four blocks of queries and keys, and cross out those that a causal mask hides.",

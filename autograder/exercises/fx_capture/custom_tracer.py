@@ -35,8 +35,7 @@ EXERCISE = Exercise(
     entry_point="trace_keeping",
     points=8,
     wall_s=30,
-    masked=("course_lib.capture",),
-    refused=("torch/ao/quantization/fx/tracer.py", "torch/ao/ns/"),
+    masked=("course_lib.capture", "torch.ao.quantization.fx", "torch.ao.ns"),
     hints=(
         "fx.Tracer asks its method is_leaf_module(module, path) about every module that is called.",
         "Write a subclass of fx.Tracer inside your function, so that it sees `leaves`; ask the old method, too.",

@@ -1,4 +1,4 @@
-"""The parts of the library that run the passes of the course: exercises on passes or schedules leave them out."""
+"""What runs passes of the course or of PyTorch: exercises on passes or schedules leave it out."""
 
 PASSES = tuple(
     f"course_lib.fusion.{part}"
@@ -9,3 +9,12 @@ PASSES = tuple(
 What schedules need of `course_lib.fusion` stays: without its `__init__`, it is a folder of modules that Python imports
 by their full names.
 """
+
+PASSES_OF_TORCH = (
+    "torch._functorch.compile_utils",
+    "torch._inductor.constant_folding",
+    "torch._inductor.fx_passes",
+    "torch.fx.experimental.const_fold",
+    "torch.fx.passes.dialect",
+)
+"""PyTorch's passes that share equal nodes or fold constants."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from autograder.exercises.programs import graph_rows
 from autograder.exercises.programs.graph_rows import Row
+from autograder.exercises.programs.library_passes import PASSES_OF_TORCH
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer
@@ -215,8 +216,12 @@ EXERCISE = Exercise(
     entry_point="first_differences",
     points=8,
     wall_s=20,
-    masked=("course_lib.graph", "course_lib.fusion", "course_lib.profiling"),  # the last one imports the first
-    refused=("torch/_functorch/compile_utils.py:fx_graph_cse", "torch/fx/passes/dialect/common/cse_pass.py"),
+    masked=(
+        "course_lib.graph",
+        "course_lib.fusion",
+        "course_lib.profiling",
+        *PASSES_OF_TORCH,
+    ),  # profiling imports graph
     hints=(
         "Give each node a number, equal in both graphs where nodes compute the same. Its operands' numbers are known.",
         "A dict from a key to its number serves both graphs. fx.map_arg(node.args, f) puts f(operand) in place of each "

@@ -94,18 +94,7 @@ EXERCISE = Exercise(
     entry_point="predict",
     points=8,
     wall_s=20,
-    masked=("course_lib.models.small_programs",),  # students should predict the programs, not run them
-    refused=(
-        "torch/jit/_trace.py",
-        "torch/jit/_script.py",
-        "torch/jit/frontend.py",
-        "torch._C._create_function_from_trace",
-        "torch._C._create_function_from_trace_with_dict",
-        "torch._C._create_graph_by_tracing",
-        "torch._C.ScriptModule._create_method_from_trace",
-        "torch._C.ScriptModule._create_method_from_trace_with_dict",
-        "torch._C._jit_script_compile",
-    ),
+    masked=("course_lib.models.small_programs", "torch"),  # students should predict the programs, not run them
     checks=tuple(map(_visible, GROUPS)),
     hints=(
         "Ask of each program: which of its steps does torch see, and which does Python finish before torch is asked?",

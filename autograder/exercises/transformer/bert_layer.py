@@ -212,7 +212,6 @@ EXERCISE = Exercise(
     points=12,
     needs=("01_scaled_dot_product", "01_multi_head_attention"),
     masked=("course_lib.models", "course_lib.training"),
-    refused=multi_head_attention.EXERCISE.refused,
     wall_s=120,
     checks=(
         Check("names and shapes of all parameters", "parameters", 1.6, _parameters),

@@ -240,14 +240,6 @@ EXERCISE = Exercise(
     points=12,
     needs=("01_scaled_dot_product",),
     masked=("course_lib.models", "course_lib.training"),
-    refused=(
-        "torch/nn/functional.py:multi_head_attention_forward",
-        "torch/nn/modules/transformer.py",
-        "transformers/models/",
-        "transformers/models/bert/modeling_bert.py",  # named by itself, so that copies are told
-        "aten::_native_multi_head_attention",
-        "aten::_transformer_encoder_layer",
-    ),
     wall_s=120,
     checks=(
         Check("names and shapes of all parameters", "parameters", 1.6, _parameters),

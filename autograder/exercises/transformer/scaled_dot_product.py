@@ -273,16 +273,6 @@ EXERCISE = Exercise(
     entry_point="scaled_dot_product",
     points=10,
     masked=("course_lib.models", "course_lib.training"),
-    refused=(
-        "torch/nn/functional.py:multi_head_attention_forward",
-        "torch/nn/attention/",
-        "transformers/models/",
-        "transformers/models/bert/modeling_bert.py",  # named by itself, so that copies are told
-        "aten::scaled_dot_product",
-        "aten::_scaled_dot_product",
-        "aten::_native_multi_head_attention",
-        "aten::_transformer_encoder_layer",
-    ),
     wall_s=30,
     hints=(
         "Write the shapes of query, key and value on paper first. Which two of their dimensions must meet in a matrix "

@@ -31,9 +31,11 @@ from autograder.host.sandbox.resources import Hierarchy, Resources, ThrowawayUse
 from autograder.host.sandbox.sandbox import Sandbox
 from autograder.host.sandbox.view import (
     COURSE,
+    EMPTY,
     Bind,
     Cover,
     DeviceNode,
+    Emptied,
     Link,
     Mount,
     below_temporary,
@@ -191,6 +193,8 @@ def _files(mounts: Sequence[Mount], limits: Limits) -> Iterator[str]:
                 yield from ("--symlink", points_to, target)
             case Cover(target):
                 yield from ("--tmpfs", target)
+            case Emptied(target):
+                yield from ("--ro-bind", EMPTY, target)
     # These are memory file systems, which a worker could fill; read-only is possible once all mounts are made.
     for place in ("/dev", *(mount.target for mount in mounts if isinstance(mount, Cover)), "/"):
         yield from ("--remount-ro", place)

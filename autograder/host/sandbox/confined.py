@@ -13,7 +13,7 @@ from pathlib import Path
 from autograder.host.sandbox import seccomp
 from autograder.host.sandbox.compute_device import CPU, Device
 from autograder.host.sandbox.interpreter import environment, rlimits
-from autograder.host.sandbox.levels import Level, SandboxError
+from autograder.host.sandbox.levels import NOT_ENFORCED, Level, SandboxError
 from autograder.host.sandbox.process import WorkerProcess
 from autograder.host.sandbox.resource_limits import Limits
 from autograder.host.sandbox.resources import Resources, ThrowawayUser, folder
@@ -145,6 +145,7 @@ def _notes(level: Level, abi: int) -> tuple[str, ...]:
         "processors are not divided between workers; an answer that takes too long beside others is graded again alone",
         "total memory and disk are watched, not limited; /dev/shm is closed, so locks of multiprocessing do not work",
         "a worker can ask whether a file of the host exists and how large it is, not what is in it",
+        NOT_ENFORCED,
     ]
     if level == Level.CONFINED and not _may_look_into_processes():
         notes.append("a file that is removed while it is open escapes the watch over the disk")

@@ -57,3 +57,6 @@ PROMISES = {
         "nothing: student code runs with your rights; only time, output and the size of a process are limited",
     ),
 }
+
+NOT_ENFORCED = "modules of PyTorch that do an exercise's task were there: that answers do without was not enforced"
+"""A note of the levels that mount nothing, since only a mount leaves a single file of a package empty."""

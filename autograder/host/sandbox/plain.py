@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autograder.host.sandbox.compute_device import CPU, Device
 from autograder.host.sandbox.interpreter import environment, interpreter_arguments, rlimits
-from autograder.host.sandbox.levels import PROMISES, Level
+from autograder.host.sandbox.levels import NOT_ENFORCED, PROMISES, Level
 from autograder.host.sandbox.process import Enclosure, WorkerProcess
 from autograder.host.sandbox.resource_limits import Limits
 from autograder.host.sandbox.resources import Resources, folder, process_memory
@@ -25,7 +25,10 @@ class Plain(Sandbox):
     """No isolation: for machines without bubblewrap, and only for code that you trust."""
 
     level = Level.NONE
-    _notes = (f"no isolation: {PROMISES[Level.NONE].keeps_out}",)
+    _notes = (
+        f"no isolation: {PROMISES[Level.NONE].keeps_out}",
+        NOT_ENFORCED,
+    )
 
     def __init__(self, device: Device = CPU) -> None:
         self._device = device

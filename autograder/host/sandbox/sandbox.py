@@ -51,10 +51,10 @@ class Sandbox(ABC):
     def start(self, *, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         """Start a worker; its descriptor 3 is the other end of `WorkerProcess.socket`.
 
-        `masked` names packages or modules of course_lib that do not exist for this worker, or packages of others, such
-        as torch._dynamo. The worker is forked from the zygote, which takes a twentieth of the time of a cold start. If
-        that fails, it starts cold, equally isolated, and a note is added. Without a package of others it starts cold,
-        too, because the zygote may have imported that.
+        `masked` names packages or modules of course_lib that do not exist for this worker, or packages and modules of
+        others, which are empty for it, such as torch._dynamo, or torch itself. The worker is forked from the zygote,
+        which takes a twentieth of the time of a cold start. If that fails, it starts cold, equally isolated, and a note
+        is added. Without a package of others it starts cold, too, because the zygote may have imported that.
         """
         program = WORKER_WITH_GPU if self.has_cuda else WORKER
         if self.zygotes is None or outside_course(masked):

@@ -49,13 +49,25 @@ class Cover:
 
 
 @dataclass(frozen=True)
+class Emptied:
+    """A file of an earlier bind that has no content for the worker: a module in it imports, and is empty.
+
+    Only a mount does this. Landlock could refuse to open the file, and then torch, which imports it, could not start.
+    """
+
+    target: str
+
+
+@dataclass(frozen=True)
 class DeviceNode:
     """A device node of the host, usable as it is."""
 
     target: str
 
 
-Mount = Bind | Link | Cover | DeviceNode
+Mount = Bind | Link | Cover | Emptied | DeviceNode
+EMPTY = str(PACKAGE / "__init__.py")
+"""A file that every worker may read, and that defines nothing."""
 
 
 def file_system(masked: Sequence[str] = ()) -> list[Mount]:
@@ -67,7 +79,7 @@ def file_system(masked: Sequence[str] = ()) -> list[Mount]:
         mounts += _prefix(sys.prefix)
         mounts.append(Bind(f"{sys.prefix}/pyvenv.cfg", f"{sys.prefix}/pyvenv.cfg"))
     mounts += _cover_installed()
-    mounts += [Cover(place) for name in outside_course(masked) for place in _places_of(name)]
+    mounts += [mount for name in outside_course(masked) for mount in _masks_of(name)]
     mounts += [Bind(str(source), f"{COURSE}/{target}") for source, target in course(masked)]
     return mounts
 
@@ -106,7 +118,7 @@ def course(masked: Sequence[str] = ()) -> list[tuple[Path, str]]:
     shown = [(part, f"autograder/{part.name}") for part in parts if part.exists()]
     outside = outside_course(masked)
     for name in outside:
-        _places_of(name)  # so that an unknown name is refused at every level
+        _masks_of(name)  # so that an unknown name is refused at every level
     hidden = {_path_in_course_lib(name) for name in masked if name not in outside}
     return [*shown, *_without(course_lib(), "course_lib", hidden)]
 
@@ -120,7 +132,7 @@ def course_lib() -> Path:
 
 
 def outside_course(masked: Sequence[str]) -> list[str]:
-    """Return the packages among `masked` that are not of course_lib; no fork of a zygote can be without them.
+    """Return the packages and modules among `masked` that are not of course_lib; no fork can be without them.
 
     >>> outside_course(["course_lib.fusion", "torch._dynamo"])
     ['torch._dynamo']
@@ -128,17 +140,21 @@ def outside_course(masked: Sequence[str]) -> list[str]:
     return [name for name in masked if name.partition(".")[0] != "course_lib"]
 
 
-def _places_of(name: str) -> list[str]:
-    """Return the folder of an installed package, also by its resolved path, without importing anything."""
+def _masks_of(name: str) -> list[Cover | Emptied]:
+    """Return what hides an installed package or module, also by its resolved path, without importing anything."""
     first, *rest = name.split(".")
     spec = find_spec(first)
     folders = spec.submodule_search_locations if spec else None
     place = Path(next(iter(folders or ["/"])), *rest)
-    if not folders or first in PROJECT_PACKAGES or name == "torch" or not place.is_dir():
+    # the byte code of a module holds all that its text does
+    files = [*place.parent.glob(f"{place.name}.py"), *place.parent.glob(f"__pycache__/{place.name}.*.pyc")]
+    if not folders or first in PROJECT_PACKAGES or not (place.is_dir() or files):
         raise SandboxError(
             f"{name!r} cannot be masked: it names no package below course_lib and no other that a worker can spare."
         )
-    return sorted({str(place), os.path.realpath(place)})
+    if place.is_dir():
+        return [Cover(each) for each in sorted({str(place), os.path.realpath(place)})]
+    return [Emptied(each) for each in sorted({path for file in files for path in (str(file), os.path.realpath(file))})]
 
 
 def _path_in_course_lib(name: str) -> tuple[str, ...]:

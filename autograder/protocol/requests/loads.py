@@ -26,7 +26,7 @@ class Part:
 class LoadAnswer(Request[Done]):
     """Run the parts as one module, and serve requests of this kind with its function `entry_point`.
 
-    A call raises in which a function of the places `refused` runs: files, folders and functions of installed packages.
+    Of Triton kernels the host checks the text beforehand; it may not name a function of `refused`.
     """
 
     kind: str

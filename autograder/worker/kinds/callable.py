@@ -12,7 +12,6 @@ from autograder.protocol import Handlers, Result, Tensors
 from autograder.protocol.requests.answers import CallConcurrently, Called, CalledConcurrently, CallFunction
 from autograder.worker import source
 from autograder.worker.garbage import kept_while_tracing
-from autograder.worker.observed_functions import own_threads
 from autograder.worker.registered_operators import is_operator, operator
 from autograder.worker.rounds import Rounds
 from autograder.worker.tensors import call_on_tensors
@@ -57,7 +56,7 @@ def _call_concurrently(
         return switches.repeat(i, lambda: call_on_tensors(function, request.calls[i], own[i]))
 
     threads = len(request.calls)
-    with kept_while_tracing(), own_threads(threads), ThreadPoolExecutor(threads) as pool:
+    with kept_while_tracing(), ThreadPoolExecutor(threads) as pool:
         results = [result for pair in pool.map(repeat, range(len(request.calls))) for result in pair]
     body = CalledConcurrently(tuple(result.body for result in results))
     return Result(body, [raw for result in results for raw in result.tensors])

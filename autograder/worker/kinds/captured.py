@@ -7,7 +7,6 @@ contains all its operators.
 import operator
 import re
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -31,7 +30,6 @@ from autograder.worker.kinds.exported import exported, with_size_checks
 from autograder.worker.kinds.graph import written
 from autograder.worker.kinds.value import plain_data
 from autograder.worker.operator_recorder import recorded
-from autograder.worker.rewrites_of_torch import refused_rewrites
 from autograder.worker.source import AnswerError, NoEntryPointError
 from autograder.worker.tensors import call_on_tensors, to_torch
 from autograder.worker.untimed_guards import leave_guards_untimed
@@ -57,15 +55,14 @@ def captured_answer(entry: Callable[..., Any]) -> Handlers:
 
     def capture(request: Capture, tensors: Tensors) -> Result[WrittenGraph]:
         inputs = [to_torch(raw) for raw in tensors]
-        with refused_rewrites() if request.how == "dispatch" else nullcontext():
-            function = _member(entry, request.member)
-            if request.how == "export":
-                program = exported(function, inputs)
-                graph_module = _plain(program.module(check_guards=False))
-                return written(with_size_checks(graph_module, program.range_constraints))
-            function(*[i.clone() for i in inputs])  # if the function raises, report its own exception and not Dynamo's
-            capture_graph = {"dynamo": _with_dynamo, "dispatch": _by_dispatch}[request.how]
-            captured = capture_graph(function, inputs, request.dynamic)
+        function = _member(entry, request.member)
+        if request.how == "export":
+            program = exported(function, inputs)
+            graph_module = _plain(program.module(check_guards=False))
+            return written(with_size_checks(graph_module, program.range_constraints))
+        function(*[i.clone() for i in inputs])  # if the function raises, report its own exception and not Dynamo's
+        capture_graph = {"dynamo": _with_dynamo, "dispatch": _by_dispatch}[request.how]
+        captured = capture_graph(function, inputs, request.dynamic)
         return written(_plain(captured))
 
     def ask(request: AskMember, _: Tensors) -> Result[Value]:

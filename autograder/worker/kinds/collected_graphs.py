@@ -18,7 +18,7 @@ from torch import fx
 from autograder.protocol import RawTensor, Result, Tensors
 from autograder.protocol.requests.answers import Collect, CollectedGraph, CollectedGraphs, WrittenGraph
 from autograder.worker.kinds.graph import NotAGraphError
-from autograder.worker.rewrites_of_torch import RewrittenByTorchError
+from autograder.worker.source import AnswerError
 from autograder.worker.tensors import filled, to_raw, to_torch
 from autograder.worker.untimed_guards import leave_guards_untimed
 
@@ -29,7 +29,7 @@ EXPECTED = "return (results, graphs): a list with the result of each call, and a
 
 @contextmanager
 def refused_recorders() -> Iterator[None]:
-    """Raise `RewrittenByTorchError` at the end of the block if PyTorch's own backends recorded graphs in it.
+    """Raise an `AnswerError` at the end of the block if PyTorch's own backends recorded graphs in it.
 
     Their calls are replaced for the time of the block, since observing all functions slows Dynamo four times.
     """
@@ -54,7 +54,7 @@ def refused_recorders() -> Iterator[None]:
             setattr(owner, name, noting(owner.__name__, function))
         yield
     if seen:
-        raise RewrittenByTorchError(
+        raise AnswerError(
             f"The answer let {seen[0]} of PyTorch record the graphs. Write the backend yourself: it is a function."
         )
 

@@ -8,7 +8,6 @@ import torch
 
 from autograder.protocol import Handlers, Result, Tensors
 from autograder.protocol.requests.answers import OwnOperator, Transform, WrittenGraph
-from autograder.worker.rewrites_of_torch import refused_rewrites
 from autograder.worker.source import AnswerError
 from autograder.worker.tensors import to_raw, to_torch
 
@@ -29,15 +28,12 @@ def graph_answer(entry: Callable[..., Any]) -> Handlers:
         graph_module = from_data(request.graph, dict(zip(request.paths, map(to_torch, tensors), strict=True)))
         examples = [torch.empty(i.shape, dtype=getattr(torch, i.dtype), device="meta") for i in request.inputs]
         propagate_shapes(graph_module, examples)
-        with refused_rewrites(passes_only=True):  # to its end, since code of the answer may run when its graph is read
-            result = entry(graph_module)
-            result = getattr(result, "graph_module", result)  # a torch.fx PassResult is accepted too
-            if not isinstance(result, torch.fx.GraphModule):
-                raise NotAGraphError(
-                    f"The pass returned a {type(result).__name__}; return the transformed GraphModule."
-                )
-            _cut_off_from_parameters(result)
-            return written(result)
+        result = entry(graph_module)
+        result = getattr(result, "graph_module", result)  # a torch.fx PassResult is accepted too
+        if not isinstance(result, torch.fx.GraphModule):
+            raise NotAGraphError(f"The pass returned a {type(result).__name__}; return the transformed GraphModule.")
+        _cut_off_from_parameters(result)
+        return written(result)
 
     return {Transform: transform}
 

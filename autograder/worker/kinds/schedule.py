@@ -14,7 +14,6 @@ import torch
 from autograder.protocol import Handlers, Result, Tensors
 from autograder.protocol.requests.answers import Schedule, WrittenGraph
 from autograder.worker.kinds.graph import written
-from autograder.worker.rewrites_of_torch import refused_rewrites
 from autograder.worker.source import AnswerError
 from autograder.worker.tensors import to_torch
 
@@ -29,15 +28,13 @@ def schedule_answer(entry: Callable[..., Any]) -> Handlers:
     def build(request: Schedule, tensors: Tensors) -> Result[WrittenGraph]:
         schedule = _scheduled(request, tensors)
         for _ in range(request.times):
-            with refused_rewrites(passes_only=True):
-                found = entry(schedule, *request.question)
+            found = entry(schedule, *request.question)
             if request.operator:
                 _fuse(schedule, found, request.operator)
-        with refused_rewrites(passes_only=True):  # code of parts that the answer put in runs when they are traced
-            part = schedule.build().train(request.training).get_submodule(request.part)
-            if request.part and not isinstance(part, torch.fx.GraphModule):
-                raise NotScheduledError(f"{request.part} is a {type(part).__name__}: it was not traced.")
-            return written(_graph_of(part, request.part))
+        part = schedule.build().train(request.training).get_submodule(request.part)
+        if request.part and not isinstance(part, torch.fx.GraphModule):
+            raise NotScheduledError(f"{request.part} is a {type(part).__name__}: it was not traced.")
+        return written(_graph_of(part, request.part))
 
     return {Schedule: build}
 

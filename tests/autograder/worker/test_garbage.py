@@ -6,16 +6,15 @@ import pytest
 
 from autograder.worker import garbage
 from autograder.worker.garbage import kept_while_tracing
-from autograder.worker.observed_functions import observed
 
 
 @pytest.mark.parametrize("may_crash", [True, False])
-def test_garbage_is_kept_while_functions_are_observed_where_it_may_crash(monkeypatch, may_crash):
+def test_garbage_is_kept_where_it_may_crash(monkeypatch, may_crash):
     monkeypatch.setattr(garbage, "MAY_CRASH", may_crash)
 
-    with observed(lambda *_: None, trusted=""):
+    with kept_while_tracing():
         within = gc.isenabled()
-        with observed(lambda *_: None, trusted=""):
+        with kept_while_tracing():
             deeper = gc.isenabled()
         again = gc.isenabled()
 

@@ -6,7 +6,7 @@ from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional as F
 
-from autograder.worker.operator_recorder import is_recording, recorded
+from autograder.worker.operator_recorder import recorded
 
 WEIGHT, PARAMETER = torch.randn(3, 4), nn.Parameter(torch.randn(4))
 
@@ -64,9 +64,3 @@ def test_a_write_into_a_constant_of_the_call_does_not_change_the_next_run():
 def test_a_number_that_the_graph_would_keep_is_refused(function):
     with pytest.raises(RuntimeError, match="with tensors"):
         recorded(function, [torch.randn(3, 4)])
-
-
-def test_it_is_known_whether_a_recorder_runs():
-    seen = []
-    recorded(lambda x: seen.append(is_recording()), [torch.ones(2)])
-    assert (seen, is_recording()) == ([True], False)

@@ -1,5 +1,6 @@
 """Which files a worker sees, and which modules it can import."""
 
+import importlib
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, open_sandbox, view
+from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.view import Bind, Cover, Link, course, file_system, with_parents
 from tests.autograder.host.sandbox.conftest import LIMITS, MIB, OWN_TIERS, by_name
 from tests.drawn import some
@@ -93,6 +95,25 @@ def test_a_masked_package_of_others_is_empty(tier: Sandbox, run: Callable[..., E
     assert (shown.output, masked.output) == ("True\n", "absent\n")
 
 
+def test_a_masked_module_of_others_is_empty(tier: Sandbox, run: Callable[..., Ending]) -> None:
+    program = (
+        "import glob, importlib.util\n"
+        "place = importlib.util.find_spec('torch').submodule_search_locations[0] + '/fx/experimental/'\n"
+        "for name in ('const_fold.py', '__pycache__/const_fold.*.pyc'):\n"
+        "    for file in glob.glob(place + name):\n"
+        "        print(b'subgraph' in open(file, 'rb').read())\n"
+    )
+    # so that there is byte code, whoever installed the package
+    importlib.import_module("torch.fx.experimental.const_fold")
+
+    shown, masked = (run(tier, program, masked=names) for names in ((), ("torch.fx.experimental.const_fold",)))
+
+    assert set(shown.output.split()) == {"True"}
+    mounts = tier.level <= Level.ISOLATED
+    assert set(masked.output.split()) == {"False" if mounts else "True"}
+    assert mounts or any("not enforced" in note for note in tier.notes)
+
+
 def test_masking_a_module_hides_its_byte_code_too(library: Path) -> None:
     targets = {target for _, target in course(["course_lib.fusion.secret"])}
 
@@ -101,7 +122,9 @@ def test_masking_a_module_hides_its_byte_code_too(library: Path) -> None:
     assert not any("secret" in target or "__pycache__" in target for target in targets)
 
 
-@pytest.mark.parametrize("name", ["course_lib", "course_lib.nothing", "torch", "autograder.worker", "course_lib..x"])
+@pytest.mark.parametrize(
+    "name", ["course_lib", "course_lib.nothing", "torch.nothing", "autograder.worker", "course_lib..x"]
+)
 def test_masking_an_unknown_name_is_refused(name: str, library: Path) -> None:
     with pytest.raises(SandboxError, match="cannot be masked"):
         course([name])

@@ -1,7 +1,7 @@
 """Strategy: use the tracer of PyTorch's quantisation, which keeps classes whole. Surface: tracers of PyTorch that do the task.
 
-Class: answer theft. Unprotected: grader exemplary gives full marks. Level: 5.
-Must get 0: an exercise names files of PyTorch that do its task, and a call is refused in which a function of theirs runs.
+Class: answer theft. Unprotected: grader exemplary gives full marks. Level: 4.
+Must get 0: the folders of these tracers are empty in the worker.
 """
 
 from torch.ao.quantization.fx.tracer import QuantizationTracer

@@ -1,7 +1,7 @@
 """Strategy: write LayerNorm forward in arithmetic, record what autograd derives from it, and clean the graph up until it is short. Surface: autograd's engine in the worker.
 
 Class: answer theft. Unprotected: grader derived gives full marks. Level: 5.
-Must get 0: while an answer is loaded or captured, the worker observes whether autograd runs under a recording, and refuses it.
+Must get 0: a graph has at most 30 calls, and of autograd's more are left when it is cleaned up.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Strategy: let PyTorch decompose GELU, by its own reference. Surface: torch._refs in the worker.
 
 Class: answer theft. Unprotected: grader flattened gives full marks. Level: 5.
-Must get 0: the worker refuses PyTorch's own decompositions while it captures an answer by dispatch.
+Must get at most 2.4: PyTorch's reference of LayerNorm calls an operator that is no primitive, and only that of GELU passes.
 """
 
 import torch

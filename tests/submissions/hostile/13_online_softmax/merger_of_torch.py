@@ -1,7 +1,7 @@
 """Strategy: let PyTorch's ring attention merge the results of two blocks. Surface: torch.distributed in the worker.
 
-Class: answer theft. Unprotected: grader streamed gives full marks. Level: 5.
-Must get 0: functions of files that the exercise names are refused where they run, and so are copies of them.
+Class: answer theft. Unprotected: grader streamed gives full marks. Level: 4.
+Must get 0: the folder with PyTorch's ring attention is empty in the worker.
 """
 
 from types import SimpleNamespace

@@ -1,7 +1,7 @@
-"""Strategy: start a process with a PyTorch of its own, from which nothing is withdrawn, at the first question, and let it make the calls of all questions. Surface: processes that the worker may start.
+"""Strategy: start a process with a PyTorch of its own at the first question, and let it make the calls of all questions. Surface: processes that the worker may start.
 
-Class: answer theft. Unprotected: grader exemplary gives full marks. Level: 5.
-Must get 0: an answer that starts a process or a thread is refused at every later question, too.
+Class: answer theft. Unprotected: grader exemplary gives full marks. Level: 4.
+Must get 0: PyTorch is not there in the worker, whose folder of it is empty.
 """
 
 CODE = r"""

@@ -1,7 +1,7 @@
 """Strategy: copy both graphs into one, and let PyTorch's pass share what is equal. Surface: a pass of PyTorch that numbers nodes by what they compute.
 
-Class: answer theft. Unprotected: grader exemplary gives full marks. Level: 5.
-Must get 0: the functions that run are observed, and an answer that runs this pass, or a copy of it, is refused.
+Class: answer theft. Unprotected: grader exemplary gives full marks. Level: 2.
+Must get 0: the files of PyTorch's passes that share nodes are empty in the worker.
 """
 
 from collections import Counter
