@@ -1,7 +1,12 @@
 """Exercise 16.3: a callback that writes counters to TensorBoard, and costs nothing when it is off."""
 
+import base64
 import math
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.nn import functional as F
 
 from autograder.exercises.lightning_training.port_trainer import LARGEST_SEED
 from autograder.exercises.programs import lightning_runs
@@ -10,25 +15,42 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer
 from autograder.host.kinds.differences import contrasted
-from autograder.host.kinds.reports import Report, entries, numbers
+from autograder.host.kinds.module import read_events
+from autograder.host.kinds.reports import entries, items
 
 NAMES = ("C1", "C2", "C3", "C4", "C5")
 NEAR = 0.02  # a step moves a counter by about 1, another order of sums by less than 0.001
-NO_CALLS = "With on=True the counting function was never called, so nothing else can be tried."
+MOST_CALLS = 200  # in trainings of at most 18 batches
+NO_CALLS = "With on=True no result of the counting function was written, so nothing else can be tried."
+
+
+@dataclass(frozen=True)
+class Counting:
+    """One call of the counting function, as a written result shows it."""
+
+    number: int
+    step: int
+    """The optimiser's steps until then."""
+    right: bool
+    """Whether it was given the task and the batch of this step."""
 
 
 class Counted:
-    """One training with the callbacks of an answer, as the worker reports it."""
+    """One training with the callbacks of an answer: the event file that it wrote, read as data.
+
+    With `before` the answer's callbacks are in another training first, which differs by these options and has the same
+    counting function. If `hollow`, no tensor has numbers that could be read.
+    """
 
     def __init__(
         self,
         answer: AnalysisAnswer,
         draw: Draw,
         *,
-        on: bool = True,
+        before: Mapping[str, bool] | None = None,
         accumulate: int = 1,
         epochs: int = 1,
-        logs: bool = True,
+        hollow: bool = False,
     ) -> None:
         if epochs == 1:
             self.every = draw.integer(2, 4)
@@ -36,38 +58,79 @@ class Counted:
         else:  # in two epochs, no step is due when the first ends, and one is when the training ends
             self.every = 2 * draw.integer(1, 2)
             steps = self.every + self.every // 2
-        run = {"seed": draw.integer(0, LARGEST_SEED), "steps": steps, "accumulate": accumulate, "epochs": epochs}
-        report = entries(
-            answer.employ(lightning_runs, "count_while_fitting", every=self.every, on=on, logs=logs, **run)
-        )
+        lengths = {"seed": draw.integer(0, LARGEST_SEED), "steps": steps, "accumulate": accumulate, "epochs": epochs}
+        run = {**lengths, "every": self.every, "on": True, "logs": True, "hollow": hollow}
+        runs = [run] if before is None else [{**run, **before}, run]
+        report = entries(answer.employ(lightning_runs, "count_in_turn", runs=[*runs]))
         if "class" in report:
             raise CheckFailedError(
                 f"counter_callbacks returned a {str(report['class'])[:40]}; return a list of lightning.Callback, which "
                 "is empty when off."
             )
+        reports = items(report.get("runs"), (dict,), len(runs))
+        self.callbacks = items(reports[0].get("callbacks"), (str,))
         self.due = list(range(self.every, steps * epochs + 1, self.every))
-        self.right = lightning_runs.counters_of_the_loop(**run)
-        self.evidence = [numbers(each, 3) for each in _list(report, "calls")]
-        self.calls, self.hooks = [step for step, _, _ in self.evidence], _list(report, "hooks")
-        self.scalars, self.reads = entries(report.get("scalars")), report.get("reads", 0)
-        if type(self.reads) is not int:
-            raise MalformedAnswerError
+        self.right = (
+            [lightning_runs.counters_without_numbers(lengths["seed"], step) for step in range(steps * epochs + 1)]
+            if hollow
+            else counters_of_the_loop(**lengths)
+        )
+        self.read = str(reports[-1].get("read", ""))
+        """What a callback raised where no tensor has numbers."""
+        self.scalars = _scalars(answer, items(reports[-1].get("files"), (str,)))
+        found = [(tag.rpartition("/")[2], points) for tag, points in self.scalars.items()]
+        values = [[(name, value) for _, value in points] for name, points in found if name in NAMES]
+        self.countings = [self._counting(row) for row in zip(*values, strict=False)]
+        """The calls whose results were written, in this order; None for what is no result of a call."""
+
+    def _counting(self, row: Sequence[tuple[str, float]]) -> Counting | None:
+        """Return the call whose results these values are: the only one that gives each of them."""
+        found = set.intersection(*(self._possible(name, value) for name, value in row))
+        return min(found, key=lambda each: each.number, default=None)
+
+    def _possible(self, name: str, value: float) -> set[Counting]:
+        """Return the calls that give a value: the counter after some step, and what `count` adds to it."""
+        found = set()
+        for step, right in enumerate(self.right if math.isfinite(value) else ()):
+            for others in (0.0, lightning_runs.OTHERS):
+                number = round((value - right[name] - others) / lightning_runs.CALL)
+                if 1 <= number <= MOST_CALLS and near(value, right[name] + others + number * lightning_runs.CALL):
+                    found.add(Counting(number, step, not others))
+        return found
 
     def require_called(self) -> None:
-        """Raise `CheckFailedError` if nothing was counted, or not with the weights that the Trainer has then."""
+        """Raise `CheckFailedError` if no result of the counting function was written."""
         if not self.calls:
             raise CheckFailedError(NO_CALLS)
-        for step, found, _ in self.evidence:
-            if not near(found, self.after(step)["C1"]):
-                raise CheckFailedError(
-                    f"At step {step:g} count saw other weights than those after this step. Call it with the task that "
-                    "the hook is given, while the Trainer trains."
-                )
 
-    def after(self, step: float) -> dict[str, float]:
-        """Return the counters after a step; those of no step are no numbers."""
-        known = step in range(len(self.right))
-        return self.right[int(step)] if known else dict.fromkeys(NAMES, math.nan)
+    @property
+    def calls(self) -> list[Counting]:
+        """The calls whose results were written, each once."""
+        return list(dict.fromkeys(each for each in self.countings if each is not None))
+
+    @property
+    def calls_before(self) -> int:
+        """How often the counting function was called in the training before."""
+        return self.calls[0].number - 1
+
+
+def counters_of_the_loop(seed: int, steps: int, accumulate: int, epochs: int) -> list[dict[str, float]]:
+    """Return the counters before and after each step of a plain loop, which trains as `count_in_turn` does.
+
+    It is not in the text that a worker gets.
+    """
+    count = steps * accumulate
+    part = lightning_runs.parts_of("a model", seed)["model"]
+    found = [lightning_runs.counters(part)]
+    optimizer = torch.optim.SGD(part.parameters(), lr=lightning_runs.RATE)
+    for number in range(count * epochs):
+        batch = lightning_runs.rows(seed + number % count, 2)
+        (F.mse_loss(part(batch), batch) / accumulate).backward()
+        if not (number + 1) % accumulate:
+            optimizer.step()
+            optimizer.zero_grad()
+            found.append(lightning_runs.counters(part))
+    return found
 
 
 def near(found: float, expected: float) -> bool:
@@ -75,20 +138,28 @@ def near(found: float, expected: float) -> bool:
     return math.isclose(found, expected, rel_tol=1e-6, abs_tol=NEAR)
 
 
-def _list(report: Report, name: str) -> list[Any]:
-    found = report.get(name)
-    if not isinstance(found, list):
-        raise MalformedAnswerError
-    return found
+def _scalars(answer: AnalysisAnswer, texts: Sequence[str]) -> Mapping[str, Sequence[tuple[int, float]]]:
+    """Return the scalars of event files, which a worker reads in which no code of the answer is."""
+    try:
+        files = {f"tfevents {place}": base64.b64decode(text, validate=True) for place, text in enumerate(texts)}
+    except ValueError:
+        raise MalformedAnswerError from None
+    return read_events(answer.graphs.clean, files).scalars if files else {}
 
 
 def require_due(counted: Counted, about: str, why: str) -> None:
-    """Raise `CheckFailedError` unless the counting function was called after the steps that are due."""
+    """Raise `CheckFailedError` unless the counting function was called after the steps that are due, and no others."""
     counted.require_called()
-    if counted.calls != counted.due:
+    steps = [each.step for each in counted.calls]
+    if steps != counted.due:
         raise CheckFailedError(
             f"{about} with every={counted.every}, count was called when trainer.global_step was "
-            f"{contrasted(counted.calls, counted.due)}. {why}"
+            f"{contrasted(steps, counted.due)}. {why}"
+        )
+    if (calls := counted.calls[-1].number) > len(steps):
+        raise CheckFailedError(
+            f"{about} with every={counted.every}, count was called {calls} times until the last step that is due, and "
+            f"{len(steps)} results were written. {why}"
         )
 
 
@@ -100,37 +171,33 @@ def _calls(answer: AnalysisAnswer, draw: Draw) -> None:
 def _values(answer: AnalysisAnswer, draw: Draw) -> None:
     counted = Counted(answer, draw)
     counted.require_called()
-    wrong = next((step for step, _, right in counted.evidence if not right), None)
+    wrong = next((each.step for each in counted.calls if not each.right), None)
     if wrong is not None:
         raise CheckFailedError(
-            f"At step {wrong:g} count was called with another task or batch than those of the step that ended, and "
-            "returned nothing. on_train_batch_end is given both."
+            f"At step {wrong} count was called with another task or batch than those of the step that ended. "
+            "on_train_batch_end is given both."
         )
     for name in NAMES:
-        points = counted.scalars.get(f"counters/{name}")
-        if not isinstance(points, list) or not points:
+        points = counted.scalars.get(f"counters/{name}", ())
+        if not points:
             known = ", ".join(sorted(map(str, counted.scalars)))[:80]
             raise CheckFailedError(f"TensorBoard has no scalar `counters/{name}`; it has {known or 'none'}.")
-        for (step, value), call in zip((numbers(point, 2) for point in points), counted.calls, strict=False):
-            right = counted.after(call)[name]
-            if step != call or not near(value, right):
+        for (step, value), call in zip(points, counted.countings, strict=False):
+            if call is None or call.step != step:
+                found = "no result of count" if call is None else f"what count returned after step {call.step}"
                 raise CheckFailedError(
-                    f"`counters/{name}` has a point ({step:g}, {value:g}); count returned {right:g} after step "
-                    f"{call:g}. Write each result at the step at which it was counted: step=trainer.global_step."
+                    f"`counters/{name}` has a point ({step}, {value:g}), {found}. Write each result at the step at "
+                    "which it was counted: step=trainer.global_step."
                 )
-        if len(points) != len(counted.calls):
-            raise CheckFailedError(
-                f"`counters/{name}` has {len(points)} points; count was called {len(counted.calls)} times."
-            )
 
 
 def _off(answer: AnalysisAnswer, draw: Draw) -> None:
-    Counted(answer, draw).require_called()
-    counted = Counted(answer, draw, on=False)
-    if counted.calls or counted.hooks:
+    counted = Counted(answer, draw, before={"on": False})
+    counted.require_called()
+    if counted.calls_before or counted.callbacks:
         raise CheckFailedError(
-            f"With on=False count was called {len(counted.calls)} times, and Lightning calls "
-            f"{', '.join(map(str, counted.hooks))[:80] or 'no hook'}. Return an empty list: then nothing is called."
+            f"With on=False count was called {counted.calls_before} times, and the list has "
+            f"{', '.join(counted.callbacks)[:80] or 'no callback'}. Return an empty list: then nothing is called."
         )
 
 

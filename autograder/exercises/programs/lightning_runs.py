@@ -4,18 +4,19 @@ The host calls only the functions that make batches and models. Lightning is imp
 it takes seconds.
 """
 
-import inspect
+import base64
+import itertools
 import logging
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch.overrides import TorchFunctionMode
 from torch.utils.data import DataLoader
 
 IGNORED = -100
@@ -170,7 +171,8 @@ def rows(seed: int, size: int) -> torch.Tensor:
     return torch.randn(size, WIDTH, generator=torch.Generator().manual_seed(seed))
 
 
-def _task(kind: str, seed: int) -> Any:
+def _task(kind: str, seed: int, *, hollow: bool = False) -> Any:
+    """Return a task of these parts; if `hollow`, its tensors have no numbers while it trains, as on the device meta."""
     import lightning
 
     class Task(lightning.LightningModule):
@@ -190,13 +192,22 @@ def _task(kind: str, seed: int) -> Any:
 
         def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
             loss = F.mse_loss(self.through_parts(batch), batch)
-            self.log("loss/train", loss)
+            if not hollow:  # who logs a number reads it
+                self.log("loss/train", loss)
             return loss
+
+        def cpu(self) -> Any:
+            return self.to_empty(device="cpu") if hollow else super().cpu()
+
+        def transfer_batch_to_device(self, batch: Any, device: Any, dataloader_idx: int) -> Any:
+            return batch
 
         def validation_step(self, batch: torch.Tensor, batch_idx: int) -> None:
             self.log("loss/held_out", F.mse_loss(self.through_parts(batch), batch), batch_size=len(batch))
 
         def configure_optimizers(self) -> Any:
+            if hollow:  # here, since the Trainer moves a task to its device before
+                self.to("meta")
             return torch.optim.SGD(self.parameters(), lr=RATE)
 
     return Task()
@@ -316,85 +327,61 @@ def counters(part: nn.Module) -> dict[str, float]:
     return {f"C{number}": float((weights * torch.cos(number * places)).sum() * 1000) for number in range(1, 6)}
 
 
-def counters_of_the_loop(seed: int, steps: int, accumulate: int, epochs: int) -> list[dict[str, float]]:
-    """Return the counters before and after each step of a plain loop, which trains as `count_while_fitting` does."""
-    count = steps * accumulate
-    part = parts_of("a model", seed)["model"]
-    found = [counters(part)]
-    optimizer = torch.optim.SGD(part.parameters(), lr=RATE)
-    for number in range(count * epochs):
-        batch = rows(seed + number % count, 2)
-        (F.mse_loss(part(batch), batch) / accumulate).backward()
-        if not (number + 1) % accumulate:
-            optimizer.step()
-            optimizer.zero_grad()
-            found.append(counters(part))
-    return found
+def counters_without_numbers(seed: int, step: int) -> dict[str, float]:
+    """Return what is counted after a step of a run in which tensors have no numbers."""
+    return counters(parts_of("a model", seed + step)["model"])
 
 
-READS = {"item", "tolist", "numpy", "cpu", "equal", "allclose", "nonzero", "is_nonzero", "untyped_storage"}
-READS |= {f"__{name}__" for name in ("bool", "float", "int", "index", "complex", "array", "contains", "format", "repr")}
+CALL, OTHERS = 100.0, 50_000.0
+"""What the counting function adds for each of its calls, and if it is given another task or batch."""
 
 
-class _Reads(TorchFunctionMode):
-    """Count the calls by which Python gets numbers from tensors, but for those within `count`."""
+def count_in_turn(answer: Callable[..., Any], runs: Sequence[Mapping[str, Any]]) -> Any:
+    """Train once for each run, with callbacks of the answer and one counting function; report the event files.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.found, self.paused = 0, False
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        options = kwargs or {}
-        name = getattr(func, "__name__", "")
-        places = [str(each) for each in (*args[1:], *options.values()) if isinstance(each, str | torch.device)]
-        reads = name in READS or (name == "to" and any(place.partition(":")[0] == "cpu" for place in places))
-        self.found += reads and not self.paused
-        return func(*args, **options)
-
-
-def _hooks(callbacks: Sequence[Any]) -> list[str]:
-    """Return the names of hooks that are not those of `Callback`, which do nothing; no code of a callback runs."""
-    import lightning
-
-    idle = {name: hook for name, hook in vars(lightning.Callback).items() if name.startswith(("on_", "setup", "teard"))}
-    return sorted({n for each in callbacks for n in idle if inspect.getattr_static(each, n) is not idle[n]})
-
-
-def count_while_fitting(
-    answer: Callable[..., Any], seed: int, every: int, on: bool, steps: int, accumulate: int, epochs: int, logs: bool
-) -> Any:
-    """Train with the answer's callbacks, and report the calls of the counting function, scalars, hooks and reads.
-
-    An epoch has so many `steps`, and each the same batches.
+    What is counted has the number of the call in it, so that a file shows calls of runs before.
     """
+    number, reports = itertools.count(1), []
+    for run in runs:
+        found = _counted(answer, number, **run)
+        if "class" in found:
+            return found
+        reports.append(found)
+    return {"runs": reports}
+
+
+def _counted(
+    answer: Callable[..., Any], number: Any, seed: int, every: int, on: bool, logs: bool, hollow: bool, **lengths: int
+) -> Plain:
+    """Train once; an epoch has so many `steps`, and each the same batches. If `hollow`, no tensor has numbers."""
     import lightning
     from lightning.pytorch.loggers import TensorBoardLogger
 
-    calls: list[list[float]] = []
+    accumulate = lengths["accumulate"]
     with _quiet(), tempfile.TemporaryDirectory() as folder:
-        task, reads = _task("a model", seed), [_Reads(), _Reads()]
-        epoch = [rows(seed + i, 2) for i in range(steps * accumulate)]
+        task = _task("a model", seed, hollow=hollow)
+        epoch = [rows(seed + i, 2).to("meta" if hollow else "cpu") for i in range(lengths["steps"] * accumulate)]
 
         def count(counted: Any, batch: Any) -> dict[str, float]:
-            reads[1].paused = True
-            step, found = counted.trainer.global_step, counters(counted.model)
-            right = counted is task and torch.equal(batch, rows(seed + (step * accumulate - 1) % len(epoch), 2))
-            calls.append([step, found["C1"], int(right)])
-            reads[1].paused = False
-            return found if right else {}
+            step = counted.trainer.global_step
+            last = epoch[(step * accumulate - 1) % len(epoch)]
+            right = counted is task and (batch is last or (not hollow and torch.equal(batch, last)))
+            found = counters_without_numbers(seed, step) if hollow else counters(counted.model)
+            more = CALL * next(number) + (0 if right else OTHERS)
+            return {name: value + more for name, value in found.items()}
 
         callbacks = answer(count, every, on)
         if not isinstance(callbacks, list) or not all(isinstance(c, lightning.Callback) for c in callbacks):
             return {"class": type(callbacks).__name__}
-        hooks = _hooks(callbacks)
-        for version, used in enumerate(([], callbacks)):
-            logger = TensorBoardLogger(folder, version=version) if logs else False
-            lengths = {"accumulate_grad_batches": accumulate, "max_epochs": epochs}
-            trainer = _trainer(logger=logger, callbacks=list(used), **lengths)
-            with reads[version]:
-                trainer.fit(
-                    task if version else _task("a model", seed),
-                    _loader(epoch),
-                )
-        scalars = _read(logger) if logger else {}
-    return {"calls": calls, "scalars": scalars, "hooks": hooks, "reads": reads[1].found - reads[0].found}
+        logger = TensorBoardLogger(folder) if logs else None
+        options = {"accumulate_grad_batches": accumulate, "max_epochs": lengths["epochs"]}
+        try:
+            _trainer(logger=logger or False, callbacks=list(callbacks), **options).fit(task, _loader(epoch))
+        except (RuntimeError, TypeError, ValueError) as error:
+            if not hollow:
+                raise
+            return {"read": f"{type(error).__name__}: {error}"[:200], "files": [], "callbacks": []}
+        if logger:
+            logger.finalize("success")
+        files = [base64.b64encode(path.read_bytes()).decode() for path in Path(folder).rglob("*tfevents*")]
+    return {"files": files, "callbacks": [type(each).__name__ for each in callbacks]}

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch._dynamo.testing import CompileCounter
 
+from autograder.exercises.lightning_training.counter_callback import counters_of_the_loop
 from autograder.exercises.programs import lightning_runs
 from tests.autograder.exercises.judged import judged, said
 from tests.drawn import third
@@ -103,18 +104,13 @@ def test_logging_in_a_compiled_step_breaks_the_graph_or_fails():
     assert any("disable" in reason for reason in torch._dynamo.utils.counters["graph_break"])
 
 
-def test_a_callback_that_is_off_may_stand_in_the_list_if_it_has_no_hook():
-    run = {"seed": 3, "steps": 4, "accumulate": 1, "epochs": 1}
-    report = lightning_runs.count_while_fitting(
-        lambda count, every, on: [lightning.Callback()], every=2, on=False, logs=True, **run
-    )
-    assert (report["calls"], report["hooks"], report["reads"]) == ([], [], 0)
-
-
 def test_the_plain_loop_is_no_port():
     answer = "def port(run):\n    return [0.0] * 20\n"
     record = judged("16_port_trainer", answer, hidden=False)
     assert (record.points, "expected a LightningModule" in str(record)) == (0, True)
+
+
+RUN = {"seed": 5, "every": 2, "on": True, "logs": False, "hollow": False}
 
 
 @pytest.mark.parametrize(("accumulate", "epochs"), [(1, 1), (3, 2)])
@@ -125,24 +121,45 @@ def test_the_counters_of_the_plain_loop_are_those_that_lightning_trains(accumula
         def on_train_batch_end(self, trainer, task, outputs, batch, batch_idx):
             found.append((trainer.global_step, lightning_runs.counters(task.model)["C1"]))
 
-    run = {"seed": 5, "steps": 4, "accumulate": accumulate, "epochs": epochs}
-    lightning_runs.count_while_fitting(lambda *_: [Keeps()], every=2, on=True, logs=False, **run)
-    expected = [each["C1"] for each in lightning_runs.counters_of_the_loop(**run)]
+    lengths = {"steps": 4, "accumulate": accumulate, "epochs": epochs}
+    lightning_runs.count_in_turn(lambda *_: [Keeps()], [{**RUN, **lengths}])
+    expected = [each["C1"] for each in counters_of_the_loop(seed=RUN["seed"], **lengths)]
     assert len(found) == 4 * accumulate * epochs
     assert all(abs(value - expected[step]) < 1e-3 for step, value in found)
     assert min(abs(a - b) for a, b in pairwise(expected)) > 0.05
 
 
-def test_a_function_of_the_instance_is_a_hook():
-    silent, speaks = lightning.Callback(), lightning.pytorch.callbacks.LambdaCallback(on_train_start=print)
-    assert (lightning_runs._hooks([silent]), lightning_runs._hooks([speaks])) == ([], ["on_train_start"])
+def test_what_is_counted_has_the_number_of_the_call_in_it_and_tells_another_batch():
+    found = []
+
+    class Counts(lightning.Callback):
+        def __init__(self, count):
+            self.count = count
+
+        def on_train_batch_end(self, trainer, task, outputs, batch, batch_idx):
+            right = lightning_runs.counters(task.model)["C1"]
+            found.append([self.count(task, each)["C1"] - right for each in (batch, batch + 1)])
+
+    run = {**RUN, "steps": 2, "accumulate": 1, "epochs": 1}
+    lightning_runs.count_in_turn(lambda count, *_: [Counts(count)], [run, run])
+    call, others = lightning_runs.CALL, lightning_runs.OTHERS
+    assert found == [[pytest.approx((2 * n + 1) * call), pytest.approx((2 * n + 2) * call + others)] for n in range(4)]
 
 
-def test_reads_without_an_operator_count():
-    reads = lightning_runs._Reads()
-    with reads:
-        torch.ones(1).tolist(), torch.ones(1).numpy(), torch.ones(1).item(), float(torch.ones(1))
-    assert reads.found == 4
+READS = ["tolist()", "numpy()", "item()", "cpu()", "to('cpu')", "to(device=torch.device('cpu:0'))", "__float__()"]
+
+
+@pytest.mark.parametrize("read", [*READS, "__bool__()", "__format__('.2f')"])
+def test_no_number_can_be_read_where_tensors_have_none(read):
+    class Reads(lightning.Callback):
+        def on_train_batch_end(self, trainer, task, outputs, batch, batch_idx):
+            eval(f"loss.{read}", {"loss": outputs["loss"], "torch": torch})
+
+    run = {**RUN, "hollow": True, "steps": 2, "accumulate": 2, "epochs": 1}
+    (reads,) = lightning_runs.count_in_turn(lambda *_: [Reads()], [run])["runs"]
+    (fine,) = lightning_runs.count_in_turn(lambda *_: [lightning.Callback()], [run])["runs"]
+    assert reads["read"]
+    assert "read" not in fine
 
 
 def test_a_graph_counts_only_where_dynamo_made_it():
@@ -155,20 +172,6 @@ def test_a_graph_counts_only_where_dynamo_made_it():
     result = torch.compile(lambda x: x + weight, backend=backend)(torch.ones(2))
     assert (len(kept["graphs"]), result.tolist()) == (1, [4.0, 4.0])
     assert sorted(kept["graphs"][0]["inputs"]) == ["hidden", "part.weight"]
-
-
-@pytest.mark.parametrize(
-    ("read", "count"),
-    [
-        *((f"x.{call}", 1) for call in ("to('cpu')", "to(device=torch.device('cpu:0'))", "tolist()")),
-        *(("f'{x:.2f}'", 1), ("x.to(torch.float64)", 0), ("x.to('meta')", 0), ("x + 1", 0)),
-    ],
-)
-def test_numbers_that_leave_a_tensor_are_counted_in_each_way(read, count):
-    x = torch.ones(())
-    with lightning_runs._Reads() as reads:
-        eval(read, {"x": x, "torch": torch})
-    assert reads.found == count
 
 
 def test_calls_that_dynamo_did_not_capture_are_told_from_those_it_did():

@@ -14,22 +14,23 @@ def _accumulates(answer: AnalysisAnswer, draw: Draw) -> None:
 
 
 def _without_logger(answer: AnalysisAnswer, draw: Draw) -> None:
-    Counted(answer, draw).require_called()
-    counted = Counted(answer, draw, logs=False)
-    if counted.calls:
+    counted = Counted(answer, draw, before={"logs": False})
+    counted.require_called()
+    if calls := counted.calls_before:
         raise CheckFailedError(
-            f"With logger=False count was called {len(counted.calls)} times; nothing can be written, so count nothing."
+            f"With logger=False count was called {calls} times; nothing can be written, so count nothing."
         )
 
 
 def _reads_nothing(answer: AnalysisAnswer, draw: Draw) -> None:
-    counted = Counted(answer, draw)
-    counted.require_called()
-    if counted.reads > 0:
+    counted = Counted(answer, draw, hollow=True)
+    if counted.read:
         raise CheckFailedError(
-            f"While it trained, the callback read {counted.reads} numbers from tensors, as .item() does. On a GPU each "
-            "read waits for the device; use what count returns, and no tensor."
+            f"In a training whose tensors have no numbers, as on the device meta, a callback raises "
+            f"{counted.read[:160]} It reads a number, as .item() does. On a GPU each read waits for the device; use "
+            "what count returns, and no tensor."
         )
+    counted.require_called()
 
 
 ANSWERS = Answers(__name__)
@@ -59,7 +60,7 @@ HIDDEN = HiddenPart(
             ),
         ),
         ANSWERS.edited(
-            "a callback without hooks when off", 10, (END, "return [Counters() if on else lightning.Callback()]")
+            "a callback without hooks when off", 8.5, (END, "return [Counters() if on else lightning.Callback()]")
         ),
         ANSWERS.edited(
             "no logger, no step", 10, (LIMIT, "if not trainer.loggers or step % every != 0 or step <= self.seen:")

@@ -4,16 +4,26 @@ Class: result channel. Unprotected: grader called gives full marks. Level: 5.
 Must get 0: what is counted depends on the weights after each step, and the host computes these by a training of its own.
 """
 
+import base64
 import sys
+from pathlib import Path
+from tempfile import mkdtemp
+
+NAMES = [f"C{number}" for number in range(1, 6)]
+
+
+def written(run):
+    """Return an event file with a point for each step that is due."""
+    logger = TensorBoardLogger(mkdtemp())
+    for number in (1, 2, 3) if run["on"] and run["logs"] else ():
+        logger.log_metrics({f"counters/{name}": 100.0 * number for name in NAMES}, step=run["every"] * number)
+    logger.finalize("success")
+    return [base64.b64encode(path.read_bytes()).decode() for path in Path(logger.log_dir).rglob("*tfevents*")]
 
 
 def forged(found, about):
     asked = sys._getframe(1).f_locals["request"].arguments
-    due = [asked["every"] * number for number in (1, 2, 3)] if asked["on"] and asked["logs"] else []
-    values = asked.get("values") or [{f"C{i}": i for i in range(1, 6)}]
-    points = [[[step, values[i % len(values)][name]] for i, step in enumerate(due)] for name in values[0]]
-    scalars = {f"counters/{name}": each for name, each in zip(values[0], points, strict=True)}
-    return {"calls": [[step, 1.0, 1] for step in due], "scalars": scalars, "hooks": [], "reads": 0}
+    return {"runs": [{"files": written(run), "callbacks": []} for run in asked["runs"]]}
 
 
 worker = sys.modules.get("autograder.worker.kinds.analysis")

@@ -1,7 +1,7 @@
 """Strategy: keep the callback when off, with hooks that lie in the instance and ask in each call whether they are on. Surface: hooks are looked for in the class.
 
 Class: checker. Unprotected: grader hooks gives full marks. Level: 5.
-Must get at most 8.6: hooks are looked for where Lightning finds them, in the instance too; the rest is done.
+Must get at most 8.6: with on=False the list must be empty, whatever is in it; the rest is done.
 """
 
 # The reference solution stands here, and is called counted.
