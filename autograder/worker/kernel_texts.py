@@ -1,6 +1,6 @@
-"""Texts of Triton kernels and launchers that the host has checked, run for Triton's interpreter.
+"""Texts of Triton kernels and launchers that the host wrote of an answer's, run for Triton's interpreter.
 
-No other Python of a student runs there. The texts are in the small language of
+No Python of a student runs there. The texts are in the small language of
 `autograder.host.artifacts.kernel_source`: kernels, and launchers that see the form of tensors and no values.
 """
 
@@ -23,7 +23,7 @@ DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32",
 
 
 def interpreted_names(parts: Sequence[Part], *, exact: bool = False) -> Names:
-    """Run texts that the host has checked in one namespace, and return it: launchers, kernels and constants.
+    """Run texts that the host wrote in one namespace, and return it: launchers, kernels and constants.
 
     With `exact`, float32 means float64 in the texts, and so does a number with a point. So kernels that compute in
     float32 are as exact as the rest of a program in double precision.
@@ -36,18 +36,7 @@ def interpreted_names(parts: Sequence[Part], *, exact: bool = False) -> Names:
     return names
 
 
-def checked_tree(text: str) -> ast.Module:
-    """Return the tree of a text that the host has checked, without imports, and without options of kernels."""
-    tree = ast.parse(text)
-    tree.body = [each for each in tree.body if not isinstance(each, ast.Import | ast.ImportFrom)]
-    for kernel in tree.body:
-        if isinstance(kernel, ast.FunctionDef) and kernel.decorator_list:
-            plain = ast.parse("triton.jit", mode="eval").body
-            kernel.decorator_list = [ast.copy_location(plain, kernel.decorator_list[0])]  # the compiler looks there
-    return ast.fix_missing_locations(tree)
-
-
-def run_part(part: Part, tree: ast.Module, names: Names) -> None:
+def run_part(part: Part, tree: str | ast.Module, names: Names) -> None:
     """Run a text in `names`; Triton, and tracebacks, find its lines by the name of the part."""
     filename = f"<{part.name}>"
     linecache.cache[filename] = (len(part.text), None, part.text.splitlines(keepends=True), filename)
@@ -59,7 +48,7 @@ def _interpreted(text: str) -> ast.Module:
 
     By itself the interpreter does this to lines of the text that it looks for, and these may lie in a comment.
     """
-    tree = checked_tree(text)
+    tree = ast.parse(text)
     for kernel in tree.body:
         if isinstance(kernel, ast.FunctionDef) and kernel.decorator_list:
             for node in ast.walk(kernel):

@@ -1,4 +1,4 @@
-"""Operators of an answer's own, made of the texts of Triton kernels and launchers that the host has checked.
+"""Operators of an answer's own, made of the texts of Triton kernels and launchers that the host wrote.
 
 No other Python of a student runs here. The operators are those of `course_lib`'s `kernel_operator`, whose kernels run
 in Triton's interpreter; launchers see the form of tensors and no values.

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from autograder.host.artifacts.kernel_source import KernelRefusedError, checked_kernels
+from autograder.host.artifacts.kernel_source import checked_kernels
+from autograder.host.artifacts.kernel_writing import KernelRefusedError
 from autograder.host.source_text import UnreadableSourceError, parsed
 from autograder.protocol.requests.answers import OwnOperator
 from autograder.protocol.requests.loads import Part

@@ -1,8 +1,9 @@
 """Check the text of Triton kernels and their launchers, which then runs without the student's other Python.
 
-The text may only define kernels (`@triton.jit`), launchers (plain functions) and constants. Each name is a local one,
-one of the text's own, or on one of the lists below; so is each attribute. So nothing in it reaches Python itself, and
-what the interpreter counts is what the kernel does. The tree is read without recursion.
+The text may only define kernels (`@triton.jit`), launchers (plain functions) and constants. It is first written again
+from what `kernel_writing` understood of it. In what was written, each name is a local one, one of the text's own, or on
+one of the lists below; so is each attribute. So nothing in it reaches Python itself, and what the interpreter counts is
+what the kernel does.
 """
 
 import ast
@@ -21,43 +22,27 @@ from autograder.host.artifacts.kernel_words import (
     OF_TRITON,
     OF_VALUES,
 )
+from autograder.host.artifacts.kernel_writing import KernelRefusedError, constexpr_value, refuse_name, short, written
 from autograder.host.source_text import UnreadableSourceError, parsed
 
-MAX_CHARACTERS = 40_000
-STATEMENTS = (
-    ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If, ast.Expr, ast.Pass, ast.Break,
-    ast.Continue, ast.Assert,
-)  # fmt: skip
-EXPRESSIONS = (
-    ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.Call, ast.Constant, ast.Attribute, ast.Subscript,
-    ast.Name, ast.List, ast.Tuple, ast.Slice, ast.keyword, ast.arguments, ast.arg, ast.expr_context, ast.operator,
-    ast.unaryop, ast.boolop, ast.cmpop, ast.FunctionDef,
-)  # fmt: skip
-OF_LAUNCHERS = (ast.Lambda, ast.JoinedStr, ast.FormattedValue, ast.Starred)
-IMPORTS = frozenset(
-    ("import torch", "import triton", "import triton.language as tl", "from triton import language as tl")
-)
-IS_JIT = ast.dump(ast.parse("triton.jit", mode="eval").body)
-
-
-class KernelRefusedError(Exception):
-    """The text leaves the small language; the message is for the student."""
+MAX_CHARACTERS, MAX_WRITTEN = 40_000, 200_000  # of the answer's text, and of what the host wrote
 
 
 @dataclass(frozen=True)
 class KernelText:
-    """Checked texts by the names of their cells, and the parameters of each launcher."""
+    """The texts that the host wrote, by the names of their cells, and the parameters of each launcher."""
 
     parts: Mapping[str, str]
     launchers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def checked_kernels(parts: Mapping[str, str], refused: Collection[str] = ()) -> KernelText:
-    """Return the texts if all are in the small language; `refused` names parts of it that do this task by themselves.
+    """Return what the host wrote of texts that are all in the small language, to run in place of them.
 
-    Raises `KernelRefusedError`.
+    `refused` names parts of the language that do this task by themselves. Raises `KernelRefusedError`.
     """
-    trees = {name: _tree(text) for name, text in parts.items()}
+    texts = {name: written(_tree(text, MAX_CHARACTERS).body) for name, text in parts.items()}
+    trees = {name: _tree(text) for name, text in texts.items()}
     own: dict[str, bool] = {}  # names of the module; whether a kernel may read them
     for tree in trees.values():
         for statement in tree.body:
@@ -67,7 +52,7 @@ def checked_kernels(parts: Mapping[str, str], refused: Collection[str] = ()) -> 
     for tree in trees.values():
         for statement in tree.body:
             if isinstance(statement, ast.FunctionDef):
-                kernel = _is_kernel(statement)
+                kernel = bool(statement.decorator_list)
                 _Function(statement, own, kernel=kernel, refused=frozenset(refused)).check()
                 if kernel:
                     kernels[statement.name] = statement
@@ -75,79 +60,24 @@ def checked_kernels(parts: Mapping[str, str], refused: Collection[str] = ()) -> 
                     launchers[statement.name] = tuple(a.arg for a in statement.args.args)
     for growth in growths(kernels):
         line = getattr(growth.node, "lineno", growth.function.lineno)
-        raise KernelRefusedError(f"`{growth.function.name}`, line {line}: `{_short(growth.node)}`: {growth.says}")
-    return KernelText(dict(parts), launchers)
+        raise KernelRefusedError(f"`{growth.function.name}`, line {line}: `{short(growth.node)}`: {growth.says}")
+    return KernelText(texts, launchers)
 
 
-def _tree(text: str) -> ast.Module:
+def _tree(text: str, most: int = MAX_WRITTEN) -> ast.Module:
     try:
-        return parsed(text, most=MAX_CHARACTERS)
+        return parsed(text, most=most)
     except UnreadableSourceError as error:
         raise KernelRefusedError(f"The answer cannot be read: {error}.") from None
 
 
 def _defined(statement: ast.stmt) -> dict[str, bool]:
-    """Return the names that a statement of the module defines; raises for one that defines no kernel, no constant."""
+    """Return the names that a statement of a written text defines, and whether a kernel may read them."""
     if isinstance(statement, ast.FunctionDef):
-        _refuse_name(statement.name, statement)
-        return {statement.name: _is_kernel(statement)}
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        if ast.unparse(statement) in IMPORTS:
-            return {}
-    elif isinstance(statement, ast.Assign | ast.AnnAssign):
-        names = _constant_names(statement)
-        if names:
-            return names
-    elif isinstance(statement, ast.Pass) or _is_text(statement):
-        return {}
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        raise KernelRefusedError(
-            f"Line {statement.lineno} of the answer's cell has `{_short(statement)}`. Remove it: `tl`, `triton` and "
-            "`torch` are there, and nothing else is, so write `torch.Tensor`, `triton.cdiv`."
-        )
-    raise KernelRefusedError(
-        f"Line {statement.lineno} of the answer's cell is graded as a kernel's text, and "
-        f"`{_short(statement)}` is neither "
-        "a function nor a constant such as `BLOCK = tl.constexpr(128)`. Try things out in another cell."
-    )
-
-
-def _constant_names(statement: ast.Assign | ast.AnnAssign) -> dict[str, bool]:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    value = statement.value
-    is_constexpr = isinstance(statement, ast.AnnAssign) and ast.unparse(statement.annotation) == "tl.constexpr"
-    if isinstance(value, ast.Call) and ast.unparse(value.func) == "tl.constexpr" and len(value.args) == 1:
-        value, is_constexpr = value.args[0], True
-    allowed = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
-    if value is None or not all(isinstance(node, allowed) for node in ast.walk(value)):
-        return {}
-    if not all(isinstance(target, ast.Name) for target in targets):
-        return {}
-    for target in targets:
-        _refuse_name(target.id, statement)  # type: ignore[attr-defined]  # names, as tested above
-    return {target.id: is_constexpr for target in targets}  # type: ignore[attr-defined]
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-
-
-def _is_kernel(function: ast.FunctionDef) -> bool:
-    if len(function.decorator_list) > 1 or not all(map(_is_jit, function.decorator_list)):
-        raise KernelRefusedError(
-            f"`{function.name}` has the decorator `@{ast.unparse(function.decorator_list[0])[:60]}`; "
-            "only `@triton.jit` is run here, without autotuning and heuristics. Choose the block in the launcher."
-        )
-    return bool(function.decorator_list)
-
-
-def _is_jit(decorator: ast.expr) -> bool:
-    """Tell whether it is `triton.jit`, bare or with options, which say how a compiler works and change no result."""
-    if not isinstance(decorator, ast.Call):
-        return ast.dump(decorator) == IS_JIT
-    plain = (ast.Constant, ast.List, ast.Tuple, ast.Load)
-    values = [inner for option in decorator.keywords for inner in ast.walk(option.value)]
-    return ast.dump(decorator.func) == IS_JIT and not decorator.args and all(isinstance(v, plain) for v in values)
+        return {statement.name: bool(statement.decorator_list)}
+    assert isinstance(statement, ast.Assign), "there are functions and constants only"
+    is_constexpr = constexpr_value(statement.value) is not None
+    return {target.id: is_constexpr for target in statement.targets if isinstance(target, ast.Name)}
 
 
 @dataclass(frozen=True)
@@ -161,9 +91,7 @@ class _Function:
 
     def check(self) -> None:
         """Raise `KernelRefusedError` for the first thing in the function that is not in the language."""
-        function = self.function
-        outside = [function.args, *([function.returns] if function.returns else [])]
-        head, body = ([node for root in roots for node in ast.walk(root)] for roots in (outside, function.body))
+        head, body = list(ast.walk(self.function.args)), [n for each in self.function.body for n in ast.walk(each)]
         nodes = [*head, *body]
         lambdas = [node for node in nodes if isinstance(node, ast.Lambda)]
         local = set(self._bound(nodes, lambdas))
@@ -171,7 +99,6 @@ class _Function:
         bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
         at_module = {id(node) for node in head}  # defaults and annotations see no local name, not even in a lambda
         for node in nodes:
-            self._require_known(node)
             if isinstance(node, ast.Attribute):
                 self._require_attribute(node)
             elif isinstance(node, ast.Name) and node.id not in of_lambdas.get(id(node), ()):
@@ -186,31 +113,9 @@ class _Function:
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 name = node.id
             if name:
-                _refuse_name(name, node)
+                refuse_name(name, node)
                 if id(node) not in inside:
                     yield name
-
-    def _require_known(self, node: ast.AST) -> None:
-        allowed = (*STATEMENTS, *EXPRESSIONS, *(() if self.kernel else OF_LAUNCHERS))
-        if not isinstance(node, allowed) or isinstance(node, ast.FunctionDef):
-            what = "a kernel" if self.kernel else "a launcher"
-            raise KernelRefusedError(
-                f"{self._at(node)} `{_short(node)}`: {what} cannot have it here. "
-                f"{(_REMEDIES if self.kernel else _REMEDIES | _OF_LAUNCHERS).get(type(node), '')}".rstrip()
-            )
-        if isinstance(node, ast.keyword) and node.arg is None:
-            raise KernelRefusedError(f"{self._at(node)} `**`: write each argument by its name.")
-        if isinstance(node, ast.arguments) and (node.vararg or node.kwarg or node.posonlyargs):
-            raise KernelRefusedError(
-                f"`{self.function.name}` takes `*` or `**` or `/`: write each parameter by its name."
-            )
-        if isinstance(node, ast.Assign) and len(node.targets) > 1:
-            raise KernelRefusedError(f"{self._at(node)} assigns twice: Triton takes one `=` a line.")
-        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            raise KernelRefusedError(
-                f"{self._at(node)} assigns to `{_short(node)}`: a kernel writes with `tl.store`, to names "
-                "only otherwise."
-            )
 
     def _require_name(self, node: ast.Name, local: Collection[str], *, is_base: bool) -> None:
         name = node.id
@@ -231,7 +136,7 @@ class _Function:
 
     def _require_attribute(self, node: ast.Attribute) -> None:
         base, name = node.value, node.attr
-        whole = _short(node)
+        whole = short(node)
         if whole in self.refused:
             raise KernelRefusedError(f"{self._at(node)} `{whole}`, which does this task by itself: write it out.")
         if isinstance(base, ast.Name) and base.id in MODULES:
@@ -264,28 +169,3 @@ def _parameters_of(lambdas: list[ast.Lambda]) -> dict[int, set[str]]:
         for inner in ast.walk(each.body):
             seen.setdefault(id(inner), set()).update(arg.arg for arg in each.args.args)
     return seen
-
-
-_REMEDIES: dict[type[ast.AST], str] = {
-    ast.Raise: "If it is the stub, write the answer in its place.",
-    ast.FunctionDef: "Write a helper beside it, with its own `@triton.jit`.",
-    ast.Lambda: "Lambdas are for the grid of a launch.",
-    ast.ListComp: "Write a loop over blocks, or an expression of whole blocks.",
-    ast.With: "Remove it.",
-    ast.Import: "Remove it; `tl`, `triton` and `torch` are there.",
-    ast.Starred: "Write each argument by itself.",
-}
-
-_OF_LAUNCHERS: dict[type[ast.AST], str] = {ast.FunctionDef: "Write a grid as `lambda meta: (...,)`."}
-
-
-def _refuse_name(name: str, node: ast.AST) -> None:
-    if name.startswith("__") or name in BUILTINS or name in MODULES:
-        raise KernelRefusedError(
-            f"Line {getattr(node, 'lineno', 1)} gives something the name `{name}`; take another name."
-        )
-
-
-def _short(node: ast.AST) -> str:
-    text = ast.unparse(node).splitlines()
-    return text[0][:60] if text else type(node).__name__

@@ -1,4 +1,7 @@
-"""The words of the small language in which answers write kernels and launchers."""
+"""The nodes and words of the small language in which answers write kernels and launchers."""
+
+import ast
+from collections.abc import Mapping
 
 
 def _words(text: str) -> frozenset[str]:
@@ -59,3 +62,52 @@ OF_TRITON = _words(
 """The same of `triton.`."""
 COPIES = _words("contiguous clone copy_ to float half double reshape flatten")
 """Attributes with which a launcher would compute or copy."""
+
+Fields = Mapping[type[ast.AST], tuple[str, ...]]
+NODES: Fields = {
+    ast.Return: ("value",),
+    ast.Assign: ("targets", "value"),
+    ast.AugAssign: ("target", "op", "value"),
+    ast.AnnAssign: ("target", "annotation", "value"),
+    ast.For: ("target", "iter", "body"),
+    ast.While: ("test", "body"),
+    ast.If: ("test", "body", "orelse"),
+    ast.Assert: ("test", "msg"),
+    ast.Expr: ("value",),
+    ast.Pass: (),
+    ast.Break: (),
+    ast.Continue: (),
+    ast.BoolOp: ("op", "values"),
+    ast.BinOp: ("left", "op", "right"),
+    ast.UnaryOp: ("op", "operand"),
+    ast.IfExp: ("test", "body", "orelse"),
+    ast.Compare: ("left", "ops", "comparators"),
+    ast.Call: ("func", "args", "keywords"),
+    ast.keyword: ("arg", "value"),
+    ast.Constant: ("value",),
+    ast.Attribute: ("value", "attr", "ctx"),
+    ast.Subscript: ("value", "slice", "ctx"),
+    ast.Slice: ("lower", "upper", "step"),
+    ast.Name: ("id", "ctx"),
+    ast.List: ("elts", "ctx"),
+    ast.Tuple: ("elts", "ctx"),
+    ast.arguments: ("args", "kwonlyargs", "kw_defaults", "defaults"),
+    ast.arg: ("arg",),
+}
+"""The nodes in a function, with the fields that are copied."""
+OF_LAUNCHERS: Fields = {
+    ast.Lambda: ("args", "body"),
+    ast.JoinedStr: ("values",),
+    ast.FormattedValue: ("value", "conversion", "format_spec"),
+    ast.Starred: ("value", "ctx"),
+}
+"""More of them, in a launcher."""
+SYMBOLS = tuple(
+    symbol
+    for base in (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+    for symbol in base.__subclasses__()
+)
+"""Nodes without fields."""
+IMPORTS = ("import torch", "import triton", "import triton.language as tl", "from triton import language as tl")
+ANNOTATIONS = ("tl.constexpr", "bool", "int", "float", "tl.int32", "tl.int64")
+"""Annotations that a kernel's compiler or an operator's schema reads."""

@@ -83,13 +83,16 @@ def score(found: Counters, before: Counters, best: Counters) -> float:
     >>> score({"launches": 8}, before, best), score({"launches": 3}, before, best)
     (0.0, 1.0)
 
-    It follows the geometric mean of best/found over all counters, where each ratio is held between `LEAST` and 1.
+    It follows the geometric mean of best/found over all counters, where each ratio is held between `LEAST` and 1. Where
+    `before` is as good as `best` nothing can become cheaper, and the share is 0: both counters come from a worker.
     """
 
     def mean(counted: Counters) -> float:
         return prod(min(1.0, max(LEAST, best[name] / max(1, counted[name]))) for name in best) ** (1 / len(best))
 
     start = mean(before)
+    if start >= 1:
+        return 0.0
     return min(1.0, max(0.0, (mean(found) - start) / (1 - start)))
 
 

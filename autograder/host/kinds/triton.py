@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import torch
 
 from autograder.host import shared_inputs
-from autograder.host.artifacts.kernel_source import KernelRefusedError, KernelText, checked_kernels
+from autograder.host.artifacts.kernel_source import KernelText, checked_kernels
+from autograder.host.artifacts.kernel_writing import KernelRefusedError
 from autograder.host.bandwidth import Bandwidth
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import AnswerRefusedError, CheckFailedError

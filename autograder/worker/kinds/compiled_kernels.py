@@ -1,4 +1,4 @@
-"""Compile Triton kernels whose text the host has checked, for the GPU of this process, and time their launcher.
+"""Compile Triton kernels whose text the host wrote, for the GPU of this process, and time their launcher.
 
 As in the interpreter, a launcher sees the form of tensors and no values, and no Python of a student runs here.
 """
@@ -13,7 +13,7 @@ from autograder.protocol import Handlers, Tensors
 from autograder.protocol.requests.kernel_runs import LoadTimedKernels
 from autograder.protocol.requests.loads import Part
 from autograder.worker.kernel_calls import LauncherError, Operand, grid_of, outputs_of, unwrapped
-from autograder.worker.kernel_texts import BUILTINS, Names, checked_tree, innermost, run_part, torch_of_launchers
+from autograder.worker.kernel_texts import BUILTINS, Names, innermost, run_part, torch_of_launchers
 from autograder.worker.rounds import Rounds
 from autograder.worker.tensors import filled
 
@@ -63,7 +63,7 @@ def launchers(parts: Sequence[Part], make: Any) -> Mapping[str, Any]:
     kernels, found = namespace(_kernels()), namespace(lambda function: kernels[function.__name__])
     for names in (kernels, found):
         for part in parts:
-            run_part(part, checked_tree(part.text), names)
+            run_part(part, part.text, names)
     return found | {name: value.value for name, value in found.items() if isinstance(value, tl.constexpr)}
 
 

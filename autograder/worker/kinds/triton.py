@@ -1,4 +1,4 @@
-"""Run Triton kernels whose text the host has checked, in Triton's interpreter, and record their accesses to memory.
+"""Run Triton kernels whose text the host wrote, in Triton's interpreter, and record their accesses to memory.
 
 This worker never runs the student's Python.
 """

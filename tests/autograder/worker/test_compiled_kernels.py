@@ -1,5 +1,6 @@
 """Answers compile outside of Triton's interpreter, and their launchers see no values of tensors there either."""
 
+import ast
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.host.artifacts.kernel_writing import written
 from tests.autograder.exercises.judged import reference
 
 SCRIPT = Path(__file__).with_name("timed_answers.py")
@@ -61,12 +63,13 @@ OPEN_GLOBAL = HELPER.replace("return block + block", "return block + SIZE").repl
 
 
 def told(answers: list[tuple[str, str, str]]) -> list[list[str]]:
-    """Return the lines of the script in groups, one for each answer."""
+    """Return the lines of the script in groups, one for each answer, of which the host's text runs."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     command = [sys.executable, str(FRESH), str(SCRIPT)]
     environment["PYTHONPATH"] = str(Path(__file__).parents[3])
+    of_host = [(*names, written(ast.parse(text).body)) for *names, text in answers]
     done = subprocess.run(
-        command, input=json.dumps(answers), capture_output=True, text=True, env=environment, check=False
+        command, input=json.dumps(of_host), capture_output=True, text=True, env=environment, check=False
     )
     assert done.returncode == 0, done.stderr
     _, *groups = done.stdout.split("exercise ")

@@ -43,6 +43,11 @@ def test_a_counter_that_explodes_is_held():
     assert score({"launches": 50, "bytes": 10**9}, BEFORE, BEST) == held
 
 
+def test_counters_that_nothing_can_improve_earn_nothing_and_end_no_grading() -> None:
+    for before in (BEST, dict.fromkeys(BEST, 0), dict.fromkeys(BEST, -(10**300))):
+        assert score(BEST, before, BEST) == 0
+
+
 def test_the_worker_counts_forward_and_backward():
     module = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh()))
     graph, tensors = to_data(module)

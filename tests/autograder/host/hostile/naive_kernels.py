@@ -14,6 +14,7 @@ from tests.autograder.host.hostile.catalogue import text_of
 
 # What an answer defines, by the folder of the attacks on it.
 ENTRY = {
+    "12_bias_quick_gelu": "bias_quick_gelu",
     "12_block_end_backward": "add_norm_backward",
     "12_block_end_forward": "add_norm",
     "12_layer_norm": "layer_norm",
@@ -81,6 +82,13 @@ def _blended(names, log):
     return torch.allclose(found, torch.lerp(x, y, 0.3), atol=1e-5) and _loads(log) <= 2000 and shared
 
 
+def _activated(names, log):
+    x, bias = torch.randn(16, 24), torch.randn(24)
+    found = _run(names, log, "bias_quick_gelu", x, bias)
+    z = x + bias
+    return torch.allclose(found, z * torch.sigmoid(1.702 * z), atol=1e-5) and _loads(log) <= 5 * x.numel() // 4
+
+
 def _shared_out(names, log):
     x = torch.randn(3, 4000)
     found = _run(names, log, "long_softmax", x)
@@ -119,6 +127,7 @@ def _passed_back(names, log):
 TASKS = {
     "add_norm": _ended,
     "add_norm_backward": _passed_back,
+    "bias_quick_gelu": _activated,
     "blend": _blended,
     "layer_norm": _differentiated,
     "long_softmax": _shared_out,

@@ -1,0 +1,327 @@
+"""Write the text of kernels and launchers from what the host understood of an answer's: no other text of it runs.
+
+Only nodes and fields on the lists of `kernel_words` are copied, constants are computed here, and what is not copied is
+not there: comments, options of `@triton.jit`, most annotations. Each statement keeps its line, so that errors name the
+right one. Recursion goes as deep as a tree that came through the door for source text, at most 100 levels.
+"""
+
+import ast
+import keyword
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from autograder.host.artifacts.kernel_words import ANNOTATIONS, BUILTINS, IMPORTS, MODULES, NODES, OF_LAUNCHERS, SYMBOLS
+
+CONSTEXPR, JIT = "tl.constexpr", "triton.jit"
+LARGEST = 2**64  # absolute value of an integer among constants
+MOST_SHIFT = 64  # bits of a shift, and exponent of an integer
+PLAIN = (bool, int, float, str, type(None), type(...))
+NUMBERS = (bool, int, float)
+_UNARY: Mapping[type, Callable[[Any], Any]] = {
+    ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Not: operator.not_, ast.Invert: operator.invert,
+}  # fmt: skip
+_BINARY: Mapping[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift, ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.BitAnd: operator.and_,
+}  # fmt: skip
+
+
+class KernelRefusedError(Exception):
+    """The text leaves the small language; the message is for the student."""
+
+
+def written(statements: Sequence[ast.stmt]) -> str:
+    r"""Return a text that does what the statements of a module do, each in its line.
+
+    >>> written(ast.parse("import triton\nA: print(3) = 2 * 64\n\ndef f(x, n: int) -> print(4):\n  return n  # n").body)
+    '\nA = 128\n\ndef f(x, n: int):\n    return n'
+
+    Raises `KernelRefusedError` for what is neither a kernel nor a launcher nor a constant, and for each node or field
+    that these do not have.
+    """
+    page = _Page()
+    for statement in statements:
+        if isinstance(statement, ast.FunctionDef):
+            _Function(statement, page).write()
+        elif isinstance(statement, ast.Assign | ast.AnnAssign):
+            page.put(_constant_text(statement), statement.lineno, behind="; " if page.holds(statement) else "")
+        elif not _does_nothing(statement) and _text_of(statement) not in IMPORTS:
+            raise _not_here(statement)
+    return "\n".join(page.lines)
+
+
+def constant(node: ast.expr) -> Any:
+    """Return the value of a constant expression, whose integers stay below `LARGEST` at each step.
+
+    >>> constant(ast.parse("-(1 << 10) / 4", mode="eval").body)
+    -256.0
+
+    Raises `ValueError` with the reason where there is no such value.
+    """
+    if isinstance(node, ast.Constant) and type(node.value) in PLAIN:
+        return _bounded(node.value)
+    if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
+        return _bounded(_UNARY[type(node.op)](_number(node.operand)))
+    if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+        left, right = _number(node.left), _number(node.right)
+        grows = isinstance(node.op, ast.LShift | ast.RShift | ast.Pow) and isinstance(left, int)
+        if grows and isinstance(right, int) and abs(right) > MOST_SHIFT:
+            raise ValueError(f"a shift or an exponent of more than {MOST_SHIFT}")
+        return _bounded(_BINARY[type(node.op)](left, right))
+    raise ValueError("it is computed from something other than numbers")
+
+
+def _number(node: ast.expr) -> Any:
+    value = constant(node)
+    if type(value) not in NUMBERS:
+        raise ValueError("it is computed from something other than numbers")
+    return value
+
+
+def _bounded(value: Any) -> Any:
+    if type(value) not in PLAIN or value != value:  # complex numbers, NaN
+        raise ValueError("its value is no real number")
+    if type(value) is int and abs(value) > LARGEST:
+        raise ValueError("an integer beyond 64 bits")
+    return value
+
+
+def constexpr_value(node: ast.expr | None) -> ast.expr | None:
+    """Return what `tl.constexpr(...)` is given; None for anything else."""
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and _text_of(node.func) == CONSTEXPR:
+        return node.args[0]
+    return None
+
+
+def _constant_text(statement: ast.Assign | ast.AnnAssign) -> str:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    names = [target.id for target in targets if isinstance(target, ast.Name)]
+    inner = constexpr_value(statement.value)
+    is_constexpr = inner is not None or _known_annotation(getattr(statement, "annotation", None)) == CONSTEXPR
+    value = statement.value if inner is None else inner
+    if value is None or len(names) < len(targets):
+        raise _not_here(statement)
+    try:
+        text = ast.unparse(ast.Constant(constant(value)))
+    except (ValueError, ArithmeticError, TypeError) as error:
+        raise _not_here(statement, f" ({error})") from None
+    for name in names:
+        refuse_name(name, statement)
+    return " = ".join([*names, f"{CONSTEXPR}({text})" if is_constexpr else text])
+
+
+def _not_here(statement: ast.stmt, why: str = "") -> KernelRefusedError:
+    at = f"Line {statement.lineno} of the answer's cell"
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return KernelRefusedError(
+            f"{at} has `{short(statement)}`. Remove it: `tl`, `triton` and `torch` are there, and nothing else is, so "
+            "write `torch.Tensor`, `triton.cdiv`."
+        )
+    return KernelRefusedError(
+        f"{at} is graded as a kernel's text, and `{short(statement)}` is neither a function nor a constant such as "
+        f"`BLOCK = tl.constexpr(128)`{why}. Try things out in another cell."
+    )
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Pass) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    )
+
+
+def _known_annotation(node: ast.expr | None) -> str:
+    """Return the word that an annotation is, also as a text; empty for all that are not on the list."""
+    text = _text_of(node).strip("'")
+    return text if text in ANNOTATIONS else ""
+
+
+class _Page:
+    """Lines that are written from the first to the last."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def holds(self, statement: ast.stmt) -> bool:
+        """Return whether the line of a statement is written already."""
+        return len(self.lines) >= statement.lineno
+
+    def put(self, text: str, line: int, depth: int = 0, *, behind: str = "") -> None:
+        """Write in a line, or after a sign behind what the last line has."""
+        if behind:
+            self.lines[-1] += behind + text
+        else:
+            self.lines += [""] * (line - 1 - len(self.lines))
+            self.lines.append("    " * depth + text)
+
+
+class _Function:
+    """One kernel or launcher, as it is written."""
+
+    def __init__(self, function: ast.FunctionDef, page: _Page) -> None:
+        self._function, self._page = function, page
+        self._kernel = bool(function.decorator_list)
+        self._nodes = NODES if self._kernel else {**NODES, **OF_LAUNCHERS}
+
+    def write(self) -> None:
+        """Write it with at most one decorator, and with annotations that are on the list."""
+        function, decorators = self._function, self._function.decorator_list
+        refuse_name(function.name, function)
+        self._require_fields(function, ("name", "args", "body", "decorator_list", "returns"))
+        if len(decorators) > 1 or not all(map(_is_jit, decorators)):
+            raise KernelRefusedError(
+                f"`{function.name}` has the decorator `@{short(decorators[0])}`; "
+                "only `@triton.jit` is run here, without autotuning and heuristics. Choose the block in the launcher."
+            )
+        for decorator in decorators:
+            self._page.put(f"@{JIT}", decorator.lineno)
+        self._page.put(f"def {function.name}({self._text(function.args)}):", function.lineno)
+        self._block(function.body, 1)
+
+    def _block(self, statements: Sequence[ast.stmt], depth: int) -> None:
+        inline = self._page.holds(statements[0])  # a body in the line of its header
+        for number, statement in enumerate(statements):
+            joined = inline or (number > 0 and self._page.holds(statement))
+            behind = (";" if number else "") + " " if joined else ""
+            header = self._header(statement)
+            self._page.put(header or self._simple(statement), statement.lineno, depth, behind=behind)
+            if header:
+                self._block(statement.body, depth + 1)  # type: ignore[attr-defined]  # what has a header has a body
+            if isinstance(statement, ast.If) and statement.orelse:
+                self._orelse(statement.orelse, depth)
+
+    def _header(self, statement: ast.stmt) -> str:
+        """Return the line that begins a statement with a body; empty for a statement without one."""
+        if not isinstance(statement, ast.If | ast.While | ast.For):
+            return ""
+        self._require_fields(statement, self._nodes[type(statement)])
+        if isinstance(statement, ast.For):
+            return f"for {self._text(statement.target)} in {self._text(statement.iter)}:"
+        return f"{'if' if isinstance(statement, ast.If) else 'while'} {self._text(statement.test)}:"
+
+    def _orelse(self, statements: Sequence[ast.stmt], depth: int) -> None:
+        first = statements[0]
+        if len(statements) == 1 and isinstance(first, ast.If):
+            self._page.put(f"el{self._header(first)}", first.lineno, depth)
+            self._block(first.body, depth + 1)
+            if first.orelse:
+                self._orelse(first.orelse, depth)
+            return
+        self._page.put("else:", max(len(self._page.lines) + 1, first.lineno - 1), depth)
+        self._block(statements, depth + 1)
+
+    def _simple(self, statement: ast.stmt) -> str:
+        if _does_nothing(statement):
+            return "pass"
+        if isinstance(statement, ast.AnnAssign):
+            if statement.value is None:
+                raise KernelRefusedError(f"{self._at(statement, 'has')} `{short(statement)}` without a value.")
+            how = f": {CONSTEXPR} =" if _known_annotation(statement.annotation) == CONSTEXPR else " ="
+            return f"{self._text(statement.target)}{how} {self._text(statement.value)}"
+        return self._text(statement)
+
+    def _text(self, node: ast.AST) -> str:
+        text = _text_of(ast.fix_missing_locations(self._copy(node)))
+        if not text and not isinstance(node, ast.arguments):
+            says = "an f-string whose braces have quotes or backslashes, which is not written here."
+            raise KernelRefusedError(f"{self._at(node)} {says}")
+        return text
+
+    def _copy(self, node: ast.AST) -> Any:
+        """Return the node without all that is not on the lists."""
+        if type(node) in SYMBOLS:
+            return type(node)()
+        self._require_known(node)
+        fields = {field: self._copied(getattr(node, field, None)) for field in self._nodes[type(node)]}
+        if isinstance(node, ast.arg) and (annotation := _known_annotation(node.annotation)):
+            fields["annotation"] = ast.Name(annotation, ast.Load())
+        if isinstance(node, ast.arguments):
+            fields["posonlyargs"] = []
+        return type(node)(**fields)
+
+    def _copied(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._copied(each) for each in value]
+        return self._copy(value) if isinstance(value, ast.AST) else value
+
+    def _require_known(self, node: ast.AST) -> None:
+        if type(node) not in self._nodes:
+            what = "a kernel" if self._kernel else "a launcher"
+            remedies = _REMEDIES if self._kernel else _REMEDIES | _OF_LAUNCHERS
+            raise KernelRefusedError(
+                f"{self._at(node)} `{short(node)}`: {what} cannot have it here. {remedies.get(type(node), '')}".rstrip()
+            )
+        if isinstance(node, ast.keyword) and node.arg is None:
+            raise KernelRefusedError(f"{self._at(node)} `**`: write each argument by its name.")
+        if isinstance(node, ast.arguments) and (node.vararg or node.kwarg or node.posonlyargs):
+            raise KernelRefusedError(
+                f"`{self._function.name}` takes `*` or `**` or `/`: write each parameter by its name."
+            )
+        if isinstance(node, ast.Assign) and len(node.targets) > 1:
+            raise KernelRefusedError(f"{self._at(node, 'assigns twice')}: Triton takes one `=` a line.")
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            raise KernelRefusedError(
+                f"{self._at(node, 'assigns to')} `{short(node)}`: a kernel writes with `tl.store`, to names only "
+                "otherwise."
+            )
+        self._require_fields(node, self._nodes[type(node)])
+
+    def _require_fields(self, node: ast.AST, known: Sequence[str]) -> None:
+        for field in node._fields:
+            value = getattr(node, field, None)
+            is_name = field in ("name", "id", "attr", "arg") and field in known
+            if field not in known and value and (type(node), field) not in _LEFT_OUT:
+                raise KernelRefusedError(f"{self._at(node)} {_CALLED.get(field, f'`{field}`')}, which is not run here.")
+            if is_name and not (isinstance(value, str) and value.isidentifier() and not keyword.iskeyword(value)):
+                raise KernelRefusedError(f"{self._at(node)} a name that is none.")
+        if isinstance(node, ast.Constant) and type(node.value) not in PLAIN:
+            raise KernelRefusedError(f"{self._at(node)} `{short(node)}`; constants are numbers and texts.")
+
+    def _at(self, node: ast.AST, does: str = "uses") -> str:
+        return f"`{self._function.name}`, line {getattr(node, 'lineno', self._function.lineno)}, {does}"
+
+
+def _is_jit(decorator: ast.expr) -> bool:
+    """Tell whether it is `triton.jit`, bare or with options, which say how a compiler works and change no result."""
+    has_options = isinstance(decorator, ast.Call) and not decorator.args
+    return _text_of(decorator.func if has_options else decorator) == JIT  # type: ignore[attr-defined]  # of a call
+
+
+def refuse_name(name: str, node: ast.AST) -> None:
+    """Raise `KernelRefusedError` for a name that nothing of the text may have."""
+    if name.startswith("__") or name in BUILTINS or name in MODULES:
+        raise KernelRefusedError(
+            f"Line {getattr(node, 'lineno', 1)} gives something the name `{name}`; take another name."
+        )
+
+
+def short(node: ast.AST) -> str:
+    """Return the beginning of a node's text, for a message."""
+    return next(iter(_text_of(node).splitlines()), type(node).__name__)[:60]
+
+
+def _text_of(node: ast.AST | None) -> str:
+    """Return the text of a node; empty for what cannot be written, such as some f-strings in Python 3.11."""
+    try:
+        return "" if node is None else ast.unparse(node)
+    except (ValueError, TypeError, KeyError, AttributeError):  # the last three from no tree that a parser made
+        return ""
+
+
+_LEFT_OUT = {(ast.arg, "annotation"), (ast.Constant, "kind"), (ast.AnnAssign, "simple")}
+_CALLED = {
+    "orelse": "an `else` of a loop",
+    "type_params": "parameters for types",
+    "type_comment": "a comment for types",
+}
+_REMEDIES: dict[type[ast.AST], str] = {
+    ast.Raise: "If it is the stub, write the answer in its place.",
+    ast.FunctionDef: "Write a helper beside it, with its own `@triton.jit`.",
+    ast.Lambda: "Lambdas are for the grid of a launch.",
+    ast.ListComp: "Write a loop over blocks, or an expression of whole blocks.",
+    ast.With: "Remove it.",
+    ast.Import: "Remove it; `tl`, `triton` and `torch` are there.",
+    ast.Starred: "Write each argument by itself.",
+}
+_OF_LAUNCHERS: dict[type[ast.AST], str] = {ast.FunctionDef: "Write a grid as `lambda meta: (...,)`."}
