@@ -30,6 +30,7 @@ NEVER_REPLAYED = (
     "A replay starts the captured launches on the captured memory: copy_ the inputs into static tensors, and call "
     "graph.replay()."
 )
+NOT_FINITE = ("inf", "-inf", "nan")  # how a recorder writes these numbers
 COPIES = ("aten.copy_.default", "aten._foreach_copy_.default")  # these may read new memory: they bring inputs in
 _NAMES = """
     _foreach_add_.Scalar _foreach_copy_.default _foreach_mul_.Scalar _foreach_zero_.default
@@ -137,7 +138,7 @@ class LaunchMachine:
             why = " ".join(str(error).split())[:160]
             raise CheckFailedError(f"A launch of {name} does not run on other inputs: {why}") from None
         call.launched.append(name)
-        if name not in COPIES:
+        if name not in COPIES and not compares(args, found):
             call.reads += [(each["buffer"], each["layout"][0]) for each in tensors]
         if reads_on_host(func):
             call.host_reads += 1
@@ -177,6 +178,8 @@ class LaunchMachine:
             if len(value) > MOST_ITEMS or (depth and math.prod(sizes) > MOST_NUMBERS):
                 raise MalformedAnswerError
             return [self._filled(item, tensors, depth + 1) for item in value]
+        if value in NOT_FINITE:
+            return float(value)
         if value is not None and (type(value) not in (bool, int, float) or abs(value) > LARGEST):
             raise MalformedAnswerError
         return value
@@ -194,6 +197,11 @@ class LaunchMachine:
         if math.prod(size) > MOST_NUMBERS or last >= buffer.untyped_storage().nbytes() // buffer.itemsize:
             raise MalformedAnswerError
         return buffer.as_strided(size, stride, offset)
+
+
+def compares(args: Sequence[Any], found: Any) -> bool:
+    """Return whether a launch compares for the host: programs and trainings compute no truth values."""
+    return any(tensor.dtype == torch.bool for tensor in tensors_in((args, found)))
 
 
 def require_replays(calls: Sequence[Call], least: int) -> None:

@@ -5,6 +5,7 @@ afterwards, see `launch_machine.py`, and calls only the functions that make prog
 program holds a Python number that changes after the capture: a replay keeps the old one.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -162,6 +163,8 @@ class Recorder(TorchDispatchMode):
             return [self._plain(item) for item in value]
         if isinstance(value, dict):
             return {name: self._plain(item) for name, item in value.items() if name not in PLACES}
+        if isinstance(value, float) and not math.isfinite(value):
+            return str(value)
         return self.view(value) if isinstance(value, torch.Tensor) else value
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

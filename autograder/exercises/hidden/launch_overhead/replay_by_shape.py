@@ -171,6 +171,11 @@ HIDDEN = HiddenPart(
             ("kept.copy_(new)", "if not torch.equal(kept, new):\n                kept.copy_(new)"),
         ),
         ANSWERS.edited(
+            "compares before it copies",
+            8.75,
+            ("kept.copy_(new)", "if (kept != new).any():\n                kept.copy_(new)"),
+        ),
+        ANSWERS.edited(
             "warms up once",
             8.75,
             ("        function(*static)\n        torch", "        known or function(*static)\n        torch"),
