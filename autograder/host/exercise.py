@@ -31,14 +31,15 @@ class Kind(StrEnum):
 class CheckFailedError(Exception):
     """A check's answer was wrong; the message tells the student the result, the expected result, and what to try.
 
-    `share` is the part of the check's points that was earned nevertheless, for checks that count several cases.
+    `share` is the part of the check's points that was earned nevertheless, for checks that count several cases. It may
+    follow from numbers of an answer, and is held between 0 and 1; what is no number is 0.
     `changes` says that a program of the answer computes something else than it should, or no longer runs; in the
     categories of `autograder.host.value_cap` this limits the points of the whole exercise.
     """
 
     def __init__(self, message: str, *, share: float = 0.0, changes: bool = False) -> None:
         super().__init__(message)
-        self.share = share
+        self.share = min(1.0, max(0.0, share))  # in this order max gives 0.0 for NaN
         self.changes = changes
 
 

@@ -159,7 +159,7 @@ def costs(program: Program, operator: str, *, launches: int) -> Callable[[GraphA
             raise CheckFailedError(
                 f"In the program {program.name} the result launches {cost.launches} operators and moves "
                 f"{moved:,} bytes; {launches} and {least:,} are enough.",
-                share=min(launches / cost.launches, least / moved),
+                share=min(launches / max(1, cost.launches), least / max(1, moved)),
             )
 
     return run

@@ -1,5 +1,7 @@
 """Tests of checks whose points are shared among cases."""
 
+import math
+
 import pytest
 
 from autograder.host.exercise import CheckFailedError
@@ -45,3 +47,8 @@ def test_an_answer_that_raises_ends_the_check_unless_it_is_said_where() -> None:
 def test_an_answer_that_raises_on_every_case_fails_with_its_own_error() -> None:
     with pytest.raises(AnswerFailedError, match="division by zero"):
         share_among([0, 0], odd, where=lambda number: f"For {number}: ")
+
+
+@pytest.mark.parametrize(("share", "held"), [(-1.0, 0.0), (0.25, 0.25), (3.0, 1.0), (math.nan, 0.0), (math.inf, 1.0)])
+def test_a_share_that_follows_from_an_answer_is_a_part_of_the_points(share: float, held: float) -> None:
+    assert CheckFailedError("wrong", share=share).share == held
