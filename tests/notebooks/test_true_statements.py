@@ -2,10 +2,12 @@
 
 import json
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import torch
+from torch.export import Dim, export
 from torch.nn import functional as F
 
 import course_lib.kernels  # noqa: F401  # registers the operators
@@ -37,3 +39,11 @@ def test_the_end_of_a_block_keeps_both_operands_and_a_seed_where_a_product_compu
     assert saved(fused, lambda x: x) == 8  # a program's own inputs are left out
     assert saved(fused, lambda x: 2 * x) == 2 * operand + 8
     assert saved(eager, lambda x: 2 * x) == 2 * operand + 64 * 2 * 4  # factors of dropout, the sum, two numbers a row
+
+
+@pytest.mark.parametrize(("least", "size", "raises"), [(2, 1, False), (2, 129, True), (4, 3, True), (3, 2, True)])
+def test_a_module_of_an_export_checks_greatest_sizes_and_least_sizes_above_two(least, size, raises) -> None:
+    sizes = ({1: Dim("length", min=least, max=128)},)
+    program = export(torch.nn.Linear(8, 8), (torch.randn(2, 6, 8),), dynamic_shapes=sizes).module()
+    with pytest.raises(AssertionError, match="Guard failed") if raises else nullcontext():
+        program(torch.randn(2, size, 8))
