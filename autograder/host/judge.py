@@ -23,7 +23,7 @@ from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, Ex
 from autograder.host.sandbox import Sandbox, SandboxError
 from autograder.host.session import AnswerFailedError, SandboxFailedError, Session
 from autograder.host.setup_imports import absent_names
-from autograder.host.value_cap import VALUES_STAY, cap_note, most_points, not_compared
+from autograder.host.value_cap import LIMITING, cap_note, most_points, not_compared
 from autograder.protocol import ProtocolError
 from autograder.protocol.requests.loads import LoadAnswer, Part
 
@@ -112,7 +112,7 @@ class _Grading:
         except CheckFailedError as error:
             self._add(check, CheckStatus.FAILED, check.points * min(max(error.share, 0.0), 1.0), str(error))
             self.refused = isinstance(error, AnswerRefusedError)
-            if error.changes and check.category in VALUES_STAY:
+            if error.changes and check.category in LIMITING:
                 self.changing.append(self.checks[-1])
         except AnswerFailedError as error:
             self._fail(check, error)

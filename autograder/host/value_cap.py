@@ -1,8 +1,9 @@
-"""The limit for passes and schedules that change what a program computes: a part of the points is out of reach.
+"""The limit for passes that change what a program computes, and for operators that are not what they declare.
 
 A missed fusion or a wrong count costs the share of its check. A wrong result is worse: whoever runs the pass gets
 wrong numbers without a word. So it limits the whole exercise, whichever check finds it. So does a pass that ends its
-process, or uses all its time, before its results were compared: else it would earn more than where they were.
+process, or uses all its time, before its results were compared: else it would earn more than where they were. An
+operator that declares another write, shape or stride than it has makes a compiler wrong in the same silent way.
 """
 
 from collections.abc import Iterable
@@ -13,7 +14,9 @@ from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, Ex
 MOST_SHARE = 0.6  # of the assessed points of the exercise
 SENTENCE = "Your pass changes what a program computes"
 ENDED = "Your pass ended before all its results were compared"
+LIES = "Your operator is not what it declares"
 CONDITION = f"Condition for more than {MOST_SHARE:.0%}: every program computes what it should.".replace("%", " %")
+HONEST = f"Condition for more than {MOST_SHARE:.0%}: every operator is what it declares.".replace("%", " %")
 PASSES = frozenset({Kind.GRAPH, Kind.SCHEDULE})  # kinds whose answers change programs
 
 REFUSALS = frozenset(
@@ -64,6 +67,10 @@ VALUES_STAY = REFUSALS | frozenset(
 )
 """Categories of checks in which each program must compute what it computed before the pass."""
 
+OPERATORS = frozenset({"declared form", "declared writes"})
+"""Categories of checks that hold what an operator declares against what it does, in exercises of any kind."""
+LIMITING = VALUES_STAY | OPERATORS
+
 
 def most_points(max_points: float) -> float:
     """Return the most that an answer can earn if it changes what a program computes.
@@ -76,7 +83,8 @@ def most_points(max_points: float) -> float:
 
 def is_limited(kind: Kind, categories: Iterable[str]) -> bool:
     """Tell whether an exercise of this kind, with checks of these categories, has the limit."""
-    return kind in PASSES and not VALUES_STAY.isdisjoint(categories)
+    found = frozenset(categories)
+    return bool(found & OPERATORS) or (kind in PASSES and bool(found & VALUES_STAY))
 
 
 def condition(record: ExerciseRecord) -> str:
@@ -85,9 +93,11 @@ def condition(record: ExerciseRecord) -> str:
         return record.cap
     if not is_limited(Kind(record.kind), (check.category for check in record.checks)):
         return ""
+    of_operators = not OPERATORS.isdisjoint(check.category for check in record.checks)
+    wanted, where = (HONEST, "calls") if of_operators else (CONDITION, "programs")
     if any(check.hidden for check in record.checks):
-        return f"{CONDITION} It holds."
-    return f"{CONDITION} It holds in the programs of the checks below, and is open for those that grading adds."
+        return f"{wanted} It holds."
+    return f"{wanted} It holds in the {where} of the checks below, and is open for those that grading adds."
 
 
 def not_compared(kind: Kind, checks: Iterable[CheckRecord]) -> list[CheckRecord]:
@@ -100,7 +110,9 @@ def cap_note(changing: Iterable[CheckRecord], ended: Iterable[CheckRecord] = ())
 
     It is empty if there are neither.
     """
-    return _note(SENTENCE, changing) or _note(ENDED, ended)
+    found = list(changing)
+    lies = bool(found) and all(check.category in OPERATORS for check in found)
+    return _note(LIES if lies else SENTENCE, found) or _note(ENDED, ended)
 
 
 def _note(sentence: str, checks: Iterable[CheckRecord]) -> str:
@@ -109,4 +121,6 @@ def _note(sentence: str, checks: Iterable[CheckRecord]) -> str:
         return ""
     first, *others = found
     more = f", and {len(others)} more" if others else ""
-    return f"{sentence} ({first}{more}). Such a pass earns at most {MOST_SHARE:.0%} of the points.".replace("%", " %")
+    return f"{sentence} ({first}{more}). Such an answer earns at most {MOST_SHARE:.0%} of the points.".replace(
+        "%", " %"
+    )

@@ -1,84 +1,93 @@
-"""Reach operators that an answer registered with PyTorch, by their names, as the dispatcher does.
+"""Operators whose text the host has checked, registered in a worker that runs no other Python of the student.
 
-A word before the name asks about the operator in place of calling it; the answer is tensors, which the host compares.
+Each is reached by its name, as the dispatcher does. A word before the name asks about the operator in place of calling
+it; the answer is tensors, which the host compares.
 """
 
+import builtins
+import linecache
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.nn import functional as F
 
+from autograder.protocol import Handlers, Result, Tensors
+from autograder.protocol.requests.answers import Called, CallFunction
+from autograder.protocol.requests.loads import LoadOperators
+from autograder.worker.kernel_texts import Names
 from autograder.worker.source import AnswerError
+from autograder.worker.tensors import call_on_tensors
 
 OPERATOR = "torch.ops."
-# from before an answer is loaded, which may put others in their place
-_HAS_KERNEL = torch._C._dispatch_has_kernel_for_dispatch_key
-_GRAD_FN = torch._C.TensorBase.__dict__["grad_fn"].__get__
+BUILTINS = """
+    abs all any bool enumerate float int isinstance len list max min range reversed slice sum tuple zip
+    NotImplementedError RuntimeError ValueError __import__
+"""
+"""PyTorch itself imports where it is called; no text of operators can name that function."""
 Outputs = tuple[torch.Tensor, ...]
 
 
 class NoOperatorError(AnswerError):
-    """The answer registered no operator of that name, or one into which PyTorch looks."""
+    """The answer registered no operator of that name."""
+
+
+class NoTritonError(AnswerError):
+    """An operator launches a kernel without asking whether Triton runs."""
 
 
 class NoSizeError(AnswerError):
     """A size on fake tensors depends on something else than the sizes of the operator's arguments."""
 
 
-def is_operator(name: str) -> bool:
-    """Tell whether the host asks for an operator, or about one, in place of a function."""
-    before, found, _ = name.partition(OPERATOR)
-    return bool(found) and before in ("", *_ABOUT)
+def load_operators(request: LoadOperators, _: Tensors) -> Handlers:
+    """Run a text that registers operators; each request calls one of them, or asks about one."""
+    name, text = request.part.name, request.part.text
+    filename = f"<{name}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    exec(compile(text, filename, "exec", dont_inherit=True), _given(text))
+
+    def call(request: CallFunction, tensors: Tensors) -> Result[Called]:
+        return call_on_tensors(operator(request.function), request.call, tensors)
+
+    return {CallFunction: call}
+
+
+def _given(text: str) -> Names:
+    """Return the names that a text may use, see `GIVEN` in `autograder.host.artifacts.operator_source`."""
+    from torch.library import custom_op
+
+    names: Names = {"torch": torch, "F": F, "math": math, "Tensor": torch.Tensor, "custom_op": custom_op}
+    names |= {"launcher": lambda _: _launched, "add_norm": _launched, "add_norm_backward": _launched}
+    names["__builtins__"] = {each: getattr(builtins, each) for each in BUILTINS.split()}
+    if "uniform_numbers" in text:
+        from course_lib.kernels.dropout import uniform_numbers
+
+        names["uniform_numbers"] = uniform_numbers
+    if "triton_runs_on" in text:
+        from course_lib.kernel_programs.interpreter import triton_runs_on
+
+        names["triton_runs_on"] = triton_runs_on
+    return names
+
+
+def _launched(*_: Any, **__: Any) -> Any:
+    raise NoTritonError("A kernel was launched where Triton does not run. Ask triton_runs_on(x) first.")
 
 
 def operator(name: str) -> Callable[..., Any]:
     """Return the operator, or a function that answers what the words before its name ask for."""
     about, _, qualified = name.partition(OPERATOR)
     namespace, _, own = qualified.partition(".")
-    qualified = f"{namespace}::{own}"
     found = getattr(getattr(torch.ops, namespace), own, None)
-    if not isinstance(found, torch._ops.OpOverloadPacket):
+    if found is None:
         raise NoOperatorError(
-            f'The answer registers no operator "{qualified}". Put '
-            f'`@torch.library.custom_op("{qualified}", mutates_args=...)` above its function, with the names of the '
-            "arguments that it writes to, () if there are none."
+            f'The answer registers no operator "{namespace}::{own}". Put '
+            f'`@torch.library.custom_op("{namespace}::{own}", mutates_args=...)` above its function, with the names of '
+            "the arguments that it writes to, () if there are none."
         )
-    if any(_is_composite(qualified, overload) for overload in found.overloads()):
-        raise _composite(qualified)
-
-    def call(*args: Any, **options: Any) -> Any:
-        outputs = found(*args, **options)
-        several = outputs if isinstance(outputs, tuple | list) else (outputs,)
-        if not all(_is_one_step(output, [*args, *options.values()]) for output in several):
-            raise _composite(qualified)
-        return outputs
-
-    return (lambda *args: _ABOUT[about](found, args)) if about else call
-
-
-def _composite(qualified: str) -> NoOperatorError:
-    return NoOperatorError(
-        f'"{qualified}" is registered as a composite of other operators, and PyTorch derives those. A launch of a '
-        "kernel has no derivative: register the operator with one of its own."
-    )
-
-
-def _is_one_step(output: object, inputs: list[object]) -> bool:
-    """Tell whether the derivative goes from an output to the inputs in one step, as that of one operator does."""
-    last = _GRAD_FN(output) if isinstance(output, torch.Tensor) else None
-    if last is None:
-        return True
-    steps = [step for step, _ in last.next_functions if step is not None]
-    given = [each for each in inputs if isinstance(each, torch.Tensor)]
-    return all(any(getattr(s, "variable", None) is g or s is _GRAD_FN(g) for g in given) for s in steps)
-
-
-def _is_composite(qualified: str, overload: str) -> bool:
-    schema = qualified if overload == "default" else f"{qualified}.{overload}"
-    try:
-        return _HAS_KERNEL(schema, "CompositeImplicitAutograd")
-    except RuntimeError:  # an overload of TorchScript alone, which the dispatcher does not know
-        return False
+    return (lambda *args: _ABOUT[about](found, args)) if about else found
 
 
 def _before_another(found: Any, args: tuple[Any, ...]) -> Outputs:
@@ -168,7 +177,7 @@ def _recorded_nodes(found: Any, args: tuple[Any, ...]) -> Outputs:
     """Return how many nodes autograd records for a call: one if the operator has a derivative of its own."""
     first, *others = args
     recorded: set[Any] = set()
-    reached = [_GRAD_FN(output) for output in _several(found(first.clone().requires_grad_(), *others))]
+    reached = [output.grad_fn for output in _several(found(first.clone().requires_grad_(), *others))]
     while reached:
         node = reached.pop()
         if node is not None and node not in recorded:

@@ -33,6 +33,7 @@ ALLOWED = {
     ("autograder/host/grading.py", "ast.dump"): "a part of a tree that came through the door for source text",
     ("autograder/host/artifacts/kernel_source.py", "ast.unparse"): "a tree that came through the door for source text",
     ("autograder/host/artifacts/kernel_writing.py", "ast.unparse"): "a tree that came through that door",
+    ("autograder/host/artifacts/operator_source.py", "ast.unparse"): "a tree that came through that door",
     ("autograder/host/artifacts/torchscript_archive.py", "ast.unparse"): "a tree that came through that door",
     ("autograder/host/artifacts/torchscript_archive.py", "zipfile"): "bytes and files are bounded as they are read",
     ("autograder/host/artifacts/torchscript_pickles.py", "pickletools"): "reads opcodes one by one, up to a limit",

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 
 from autograder.host import comparison, shared_inputs
+from autograder.host.artifacts.operator_source import OperatorTextRefusedError, checked_operator_text
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.exercise import CheckFailedError
+from autograder.host.exercise import AnswerRefusedError, CheckFailedError
 from autograder.host.kinds.sent_tensors import other_values
 from autograder.host.session import Session
 from autograder.protocol import Json, RawTensor, Result
@@ -20,7 +21,7 @@ from autograder.protocol.requests.answers import (
     CallFunction,
     TensorCall,
 )
-from autograder.protocol.requests.loads import Cost
+from autograder.protocol.requests.loads import Cost, LoadAnswer, LoadOperators, Part
 
 Reference = Callable[..., Any]
 """The formula on tensors of any floating dtype: called in fp64 for the truth and at the inputs' dtype for eager's own
@@ -61,16 +62,35 @@ class Reply:
         return self.cost
 
 
+OPERATORS = "torch.ops."
+
+
 class CallableAnswer:
     """Call the student's function on tensors."""
 
-    def __init__(self, session: Session, function: str = "") -> None:
-        self.student = session
+    def __init__(self, session: Session, clean: Session | None = None, function: str = "") -> None:
+        self.student, self._clean = session, clean
         self._function = function
 
     def function(self, name: str) -> "CallableAnswer":
-        """Return a `CallableAnswer` for another function of the answer, for exercises that ask for two."""
-        return CallableAnswer(self.student, name)
+        """Return a `CallableAnswer` for another function of the answer, or for an operator that its text registers.
+
+        Operators run where no other Python of the student is; raises `AnswerRefusedError` for a text that needs it.
+        """
+        session = self._operators() if OPERATORS in name else self.student
+        return CallableAnswer(session, self._clean, name)
+
+    def _operators(self) -> Session:
+        load, clean = self.student.load, self._clean
+        assert clean is not None, "the judge gives a clean worker"
+        if isinstance(load, LoadAnswer):
+            try:
+                part = Part(load.parts[-1].name, checked_operator_text(load.parts[-1].text))
+            except OperatorTextRefusedError as error:
+                raise AnswerRefusedError(str(error)) from None
+            if clean.load != LoadOperators(part):
+                clean.reload(LoadOperators(part), ())
+        return clean
 
     def call(self, case: Case, *, cotangents: Sequence[torch.Tensor] = (), wrt: Sequence[int] = ()) -> Reply:
         """Call once; `wrt` numbers the tensors to differentiate by, `cotangents` are the outputs' gradients.

@@ -19,7 +19,7 @@ from autograder.host.session import Session
 KINDS: Mapping[Kind, Callable[[Session, Session], Any]] = {
     Kind.ANALYSIS: AnalysisAnswer,
     Kind.ARCHIVE: ArchiveAnswer,
-    Kind.CALLABLE: lambda student, clean: CallableAnswer(student),
+    Kind.CALLABLE: CallableAnswer,
     Kind.CAPTURED: CapturedAnswer,
     Kind.COUNTEREXAMPLE: CounterexampleAnswer,
     Kind.GRAPH: GraphAnswer,

@@ -36,6 +36,13 @@ class LoadAnswer(Request[Done]):
 
 
 @dataclass(frozen=True)
+class LoadOperators(Request[Done]):
+    """Run a text that registers operators, which the host has checked, and serve `CallFunction` with their names."""
+
+    part: Part
+
+
+@dataclass(frozen=True)
 class LoadGraph(Request[Done]):
     """Rebuild a graph that the host has checked, and serve `CallGraph`, `CountGraph`, `CountStep`, `ObserveWrites`.
 

@@ -12,7 +12,6 @@ from autograder.protocol import Handlers, Result, Tensors
 from autograder.protocol.requests.answers import CallConcurrently, Called, CalledConcurrently, CallFunction
 from autograder.worker import source
 from autograder.worker.garbage import kept_while_tracing
-from autograder.worker.registered_operators import is_operator, operator
 from autograder.worker.rounds import Rounds
 from autograder.worker.tensors import call_on_tensors
 
@@ -27,8 +26,6 @@ def callable_answer(entry: Callable[..., Any]) -> Handlers:
     """Return the request handlers for a callable answer."""
 
     def function(name: str) -> Callable[..., Any]:
-        if is_operator(name):
-            return operator(name)
         return source.function(name) if name else entry
 
     def call(request: CallFunction, tensors: Tensors) -> Result[Called]:

@@ -12,6 +12,7 @@ from autograder.protocol.requests.loads import (
     LoadEvents,
     LoadGraph,
     LoadLowering,
+    LoadOperators,
     LoadTrial,
 )
 from autograder.worker import source
@@ -27,6 +28,7 @@ from autograder.worker.kinds.module import module_answer
 from autograder.worker.kinds.schedule import schedule_answer
 from autograder.worker.kinds.triton import load_kernels, triton_answer
 from autograder.worker.kinds.value import value_answer
+from autograder.worker.registered_operators import load_operators
 
 KINDS: Mapping[str, Callable[[Callable[..., Any]], Handlers]] = {
     "analysis": analysis_answer,
@@ -55,6 +57,7 @@ LOADS: Mapping[type[Load], Callable[[Any, Tensors], Handlers]] = {
     LoadGraph: load_graph,
     LoadKernels: load_kernels,
     LoadLowering: load_lowering,
+    LoadOperators: load_operators,
     LoadTimedKernels: load_timed_kernels,
     LoadTrial: load_trial,
 }

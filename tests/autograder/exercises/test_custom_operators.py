@@ -6,8 +6,9 @@ from autograder.exercises.custom_operators import place_the_pass, refuse_look_al
 from autograder.exercises.hidden.custom_operators import place_the_pass as known_places
 from autograder.exercises.hidden.custom_operators import refuse_look_alikes as hidden_look_alikes
 from autograder.exercises.hidden.custom_operators import replace_block_end as hidden_ends
+from autograder.host.value_cap import condition
 from course_lib.inductor_passes import HOOKS, fuse_loosely
-from tests.autograder.exercises.judged import said
+from tests.autograder.exercises.judged import judged, known_answer, said
 from tests.drawn import some
 
 FOLD = "question['rank'] == 2 and (not question['read_again'])"
@@ -58,3 +59,31 @@ def test_every_program_of_the_block_end_has_a_place_to_replace() -> None:
     programs = [replace_block_end.LITERAL, replace_block_end.DOUBLED, replace_block_end.DOUBLED_FIRST]
     programs += [*hidden_ends.STAY, *hidden_ends.SEVERAL]
     assert all(program.fused >= 1 and "rsqrt" in program.trace().code for program in programs)
+
+
+LIES = [
+    ("11_correct_operator", "no write declared"),
+    ("11_correct_operator", "strides of x"),
+    ("11_correct_operator", "form without the place"),
+    ("12_block_end_operator", "form of x's strides"),
+    ("12_block_end_operator", "form of one row"),
+]
+
+
+@pytest.mark.parametrize(("exercise_id", "control"), some(LIES, 2, name="lies of operators"))
+def test_an_operator_that_is_not_what_it_declares_keeps_at_most_60_percent(exercise_id: str, control: str) -> None:
+    record = judged(exercise_id, known_answer(exercise_id, control), hidden=False)
+    earned = sum(check.points for check in record.checks)
+    assert record.points == pytest.approx(0.6 * record.max_points)
+    assert record.points < earned
+    assert record.cap.startswith("Your operator is not what it declares (the check `")
+
+
+def test_the_condition_on_operators_is_shown_by_a_check() -> None:
+    record = judged("11_correct_operator", known_answer("11_correct_operator", "reference"), hidden=False)
+    assert "every operator is what it declares. It holds in the calls of the checks below" in condition(record)
+
+
+def test_a_schema_that_declares_too_much_costs_its_check_alone() -> None:
+    record = judged("11_correct_operator", known_answer("11_correct_operator", "both declared as written"))
+    assert (record.points, record.cap) == (11, "")

@@ -107,18 +107,17 @@ TENSORS = [
     ),
     (
         "11_correct_operator",
-        "silu_gate.__annotations__ = {'x': torch.Tensor, 'return': torch.Tensor}\n"
-        "operator = torch.library.custom_op('lesson11::silu_gate', silu_gate, mutates_args=())\n"
+        "schema = '(Tensor x) -> Tensor'\n"
+        "operator = torch.library.custom_op('lesson11::silu_gate', silu_gate, mutates_args=(), schema=schema)\n"
         "operator.register_fake(lambda x: x.new_empty(half_shape(x)))\n",
-        3.3,  # the task says the formula; the registration is written here
+        0,  # such a text holds more than operators
     ),
     (
         "12_block_end_operator",
-        "types = dict.fromkeys(('x', 'bias', 'residual', 'weight', 'shift'), Tensor)\n"
-        "types |= {'p': float, 'seed': int, 'eps': float, 'return': tuple[Tensor, Tensor]}\n"
-        "block_end.__annotations__ = types\n"
-        "add_norm_operator = torch.library.custom_op('lesson12::add_norm', block_end, mutates_args=())\n",
-        2.8,  # the notebook computes both outputs so; the registration is written here
+        "schema = 'Tensor x, Tensor bias, Tensor residual, Tensor weight, Tensor shift, float p, int seed, float eps'\n"
+        "schema = f'({schema}) -> (Tensor, Tensor)'\n"
+        "torch.library.custom_op('lesson12::add_norm', block_end, mutates_args=(), schema=schema)\n",
+        0,
     ),
     (
         "13_tiled_attention",

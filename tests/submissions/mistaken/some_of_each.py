@@ -74,7 +74,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 10_lower_regions = 16.8: the mean is a sum
 # %% mistake 10_support_predicate = 7.2: the result is not looked at
 # %% mistake 10_partition_without_cycles = 14.6: as early as possible
-# %% mistake 11_correct_operator = 10.8: no write declared
+# %% mistake 11_correct_operator = 7.2: no write declared
 # %% solution 11_find_the_lie = 10
 # %% mistake 11_pass_identity = 5.5: without the limit
 # %% unanswered 11_place_the_pass
@@ -86,7 +86,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% unanswered 12_layer_norm
 # %% solution 12_block_end_forward = 16
 # %% mistake 12_block_end_backward = 9: no seed
-# %% mistake 12_block_end_operator = 3.9: no derivative
+# %% mistake 12_block_end_operator = 4: no derivative
 # %% solution 13_predict_backend = 6
 # %% mistake 13_online_softmax = 10.4: nan after a masked block
 # %% unanswered 13_tiled_attention

@@ -9,6 +9,7 @@ from autograder.exercises.custom_operators.correct_operator import (
     GATE,
     appended,
     appends,
+    both,
     derived,
     filled,
     filled_shape,
@@ -22,7 +23,6 @@ from autograder.exercises.custom_operators.correct_operator import (
 )
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.quality.tensor_changes import CALLABLE
-from autograder.host.checks.function_checks import Run
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, HiddenPart
 from autograder.host.kinds.callable import CallableAnswer, Case
@@ -78,16 +78,6 @@ def in_other_dtypes(answer: CallableAnswer, draw: Draw) -> None:
                     )
 
 
-def every(*runs: Run) -> Run:
-    """Return a check that runs all of these."""
-
-    def run(answer: CallableAnswer, draw: Draw) -> None:
-        for each in runs:
-            each(answer, draw)
-
-    return run
-
-
 EDGES = appended((5, 3, 5, 0), (5, 3, 1, 4), (4, 1, 2, 0), (6, 3, 0, 2))
 HIDDEN = HiddenPart(
     checks=(
@@ -100,27 +90,27 @@ HIDDEN = HiddenPart(
         Check(
             "silu_gate: gradients of views and other ranks",
             "gradients",
-            0.8,
-            every(derived(gated((6,), (2, 3, 4))), derived(views)),
+            1,
+            both(derived(gated((6,), (2, 3, 4))), derived(views)),
         ),
         Check(
             "silu_gate: values and form for views",
-            "views",
-            0.9,
-            every(right_values(GATE, silu_gate, views), formed(GATE, half_shape, views, real=True)),
+            "declared form",
+            1,
+            both(right_values(GATE, silu_gate, views), formed(GATE, half_shape, views, real=True)),
         ),
-        Check("silu_gate: sizes that are symbols", "symbols", 0.8, follows_sizes(GATE, half_shape, other_gate_sizes)),
+        Check("silu_gate: sizes that are symbols", "symbols", 0.5, follows_sizes(GATE, half_shape, other_gate_sizes)),
         Check(
             "append_rows: sizes that are symbols",
             "symbols",
-            0.6,
+            0.5,
             follows_sizes(APPEND, filled_shape, other_cache_sizes),
         ),
         Check(
             "append_rows: first, last and all rows, and views",
             "odd sizes",
-            0.7,
-            every(appends(EDGES), appends(rows_with_strides)),
+            1,
+            both(appends(EDGES), appends(rows_with_strides)),
         ),
         Check("both in other dtypes", "other dtypes", 0.5, in_other_dtypes),
     ),
@@ -129,7 +119,7 @@ HIDDEN = HiddenPart(
         ANSWERS.file("decorators", 12),
         ANSWERS.file("the dispatcher's library", 12),
         ANSWERS.file("autograd in backward", 12),
-        ANSWERS.file("an autograd function", 12),
+        ANSWERS.file("an autograd function", 0),
         ANSWERS.edited(
             "forms by running the kernels",
             12,
@@ -164,45 +154,43 @@ HIDDEN = HiddenPart(
             ),
         ),
         ANSWERS.edited(
-            "no derivative", 12 - 2.6, ("gate_operator.register_autograd(gate_backward, setup_context=keep_gate)\n", "")
+            "no derivative", 9, ("gate_operator.register_autograd(gate_backward, setup_context=keep_gate)\n", "")
         ),
         ANSWERS.edited(
             "no form of the gate",
-            12 - 3.2,
+            9,
             ("gate_operator.register_fake(lambda x: x.new_empty(*x.shape[:-1], x.shape[-1] // 2))\n", ""),
         ),
-        ANSWERS.edited("no write declared", 12 - 1.2, ("('cache',)", "()")),
-        ANSWERS.edited("both declared as written", 12 - 1.2, ("('cache',)", "('cache', 'rows')")),
-        ANSWERS.edited("anything may be written", 12 - 1.2, ("('cache',)", "'unknown'")),
-        ANSWERS.edited("a view of the cache", 12 - 2.6, ("cache[:end].clone()", "cache[:end]")),
-        ANSWERS.file("a view that nobody refuses", 12 - 2.1),
-        ANSWERS.edited("contiguous in place of clone", 12 - 2.6, ("cache[:end].clone()", "cache[:end].contiguous()")),
+        ANSWERS.edited("no write declared", 7.2, ("('cache',)", "()")),
+        ANSWERS.edited("both declared as written", 11, ("('cache',)", "('cache', 'rows')")),
+        ANSWERS.edited("anything may be written", 11, ("('cache',)", "'unknown'")),
+        ANSWERS.edited("a view of the cache", 9, ("cache[:end].clone()", "cache[:end]")),
+        ANSWERS.file("a view that nobody refuses", 9.5),
+        ANSWERS.edited("contiguous in place of clone", 9, ("cache[:end].clone()", "cache[:end].contiguous()")),
         ANSWERS.edited(
             "the cache copied first",
-            12 - 2.1,
+            9.5,
             ("cache[at:end] = rows", "cache = cache.clone()\n    cache[at:end] = rows"),
         ),
-        ANSWERS.edited("strides of x", 12 - 0.9, ("(F.silu(gate) * value).contiguous()", "F.silu(gate) * value")),
+        ANSWERS.edited("strides of x", 7.2, ("(F.silu(gate) * value).contiguous()", "F.silu(gate) * value")),
         ANSWERS.edited(
             "form like x",
-            12 - 0.9,
+            7.2,
             ("x.new_empty(*x.shape[:-1], x.shape[-1] // 2)", "torch.empty_like(x.chunk(2, -1)[0])"),
         ),
-        ANSWERS.edited("a size as a number", 12 - 0.8, ("x.shape[-1] // 2)", "int(x.shape[-1]) // 2)")),
-        ANSWERS.edited("rank 2 alone", 12 - 1.7, ("*x.shape[:-1], x", "x.shape[0], x")),
-        ANSWERS.edited(
-            "the form of x", 12 - 2.7, ("x.new_empty(*x.shape[:-1], x.shape[-1] // 2)", "torch.empty_like(x)")
-        ),
-        ANSWERS.edited("form without the place", 12 - 1.4, ("at + rows.shape[0], cache", "rows.shape[0], cache")),
+        ANSWERS.edited("a size as a number", 11.5, ("x.shape[-1] // 2)", "int(x.shape[-1]) // 2)")),
+        ANSWERS.edited("rank 2 alone", 7.2, ("*x.shape[:-1], x", "x.shape[0], x")),
+        ANSWERS.edited("the form of x", 7.2, ("x.new_empty(*x.shape[:-1], x.shape[-1] // 2)", "torch.empty_like(x)")),
+        ANSWERS.edited("form without the place", 7.2, ("at + rows.shape[0], cache", "rows.shape[0], cache")),
         ANSWERS.edited(
             "form in float32",
             12 - 0.5,
             ("cache.new_empty(at + rows.shape[0], cache.shape[1])", "torch.empty(at + rows.shape[0], cache.shape[1])"),
         ),
-        ANSWERS.edited("the slope of sigmoid alone", 12 - 2.6, (" * (1 + gate * (1 - s))", "")),
+        ANSWERS.edited("the slope of sigmoid alone", 9, (" * (1 + gate * (1 - s))", "")),
         ANSWERS.edited(
             "halves of the gradient swapped",
-            12 - 2.6,
+            9,
             (
                 "[g * value * s * (1 + gate * (1 - s)), g * gate * s]",
                 "[g * gate * s, g * value * s * (1 + gate * (1 - s))]",
@@ -210,12 +198,12 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "g forgotten",
-            12 - 2.6,
+            9,
             ("[g * value * s * (1 + gate * (1 - s)), g * gate * s]", "[value * s * (1 + gate * (1 - s)), gate * s]"),
         ),
-        ANSWERS.edited("sigmoid for silu", 12 - 5.5, ("F.silu(gate) * value", "torch.sigmoid(gate) * value")),
-        ANSWERS.edited("rows at the beginning", 12 - 2.6, ("cache[at:end] = rows", "cache[:rows.shape[0]] = rows")),
-        ANSWERS.edited("another name", 12 - 5.2, ("lesson11::append_rows", "lesson11::append")),
+        ANSWERS.edited("sigmoid for silu", 6, ("F.silu(gate) * value", "torch.sigmoid(gate) * value")),
+        ANSWERS.edited("rows at the beginning", 9, ("cache[at:end] = rows", "cache[:rows.shape[0]] = rows")),
+        ANSWERS.edited("another name", 7, ("lesson11::append_rows", "lesson11::append")),
         ANSWERS.file("plain functions", 0),
     ),
     right_here=dict.fromkeys(

@@ -1,0 +1,246 @@
+"""Check the text of operators of PyTorch, which a clean worker then runs without the student's other Python.
+
+Each node of the tree is looked at. Names are the text's own or those that the worker gives, attributes are on a list,
+and operators are registered under names of a lesson, for devices and not for autograd. The text that runs is written
+anew from the tree. So the schema, the fake kernel and the derivative are those of the text, and what the worker sees of
+them is what they do.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from autograder.host.source_text import UnreadableSourceError, parsed
+from course_lib.graph.data.targets import ATTRIBUTES, DTYPES, METHODS, functions
+
+MAX_CHARACTERS = 40_000
+NODES = (
+    ast.Module, ast.FunctionDef, ast.Lambda, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.Expr,
+    ast.If, ast.For, ast.With, ast.withitem, ast.Pass, ast.Assert, ast.Raise, ast.BoolOp, ast.BinOp, ast.UnaryOp,
+    ast.IfExp, ast.Compare, ast.Call, ast.keyword, ast.Constant, ast.Attribute, ast.Subscript, ast.Slice, ast.Name,
+    ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Starred, ast.ListComp, ast.GeneratorExp, ast.comprehension,
+    ast.JoinedStr, ast.FormattedValue, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
+)  # fmt: skip
+IMPORTS = frozenset(
+    {
+        "import math",
+        "import torch",
+        "from torch import Tensor",
+        "from torch.library import custom_op",
+        "from torch.nn import functional as F",
+        "import torch.nn.functional as F",
+        "from course_lib.kernels.dropout import uniform_numbers",
+        "from course_lib.kernel_programs.interpreter import triton_runs_on",
+    }
+)
+MODULES = {"torch": "torch", "F": "torch.nn.functional", "math": "math"}
+GIVEN = frozenset(
+    """
+    Tensor custom_op uniform_numbers triton_runs_on launcher add_norm add_norm_backward abs all any bool enumerate float
+    int isinstance len list max min range reversed slice sum tuple zip NotImplementedError RuntimeError ValueError
+    """.split()  # noqa: SIM905  # a list of so many names reads best as a block
+)
+"""Names that the worker gives, beside the modules."""
+KEPT = frozenset({*MODULES, "custom_op"})
+"""Names that a text may not take for something else."""
+REGISTERS = re.compile(r"custom_op|torch\.library\.(custom_op|define|impl|register_fake|register_autograd|Library)")
+REGISTERING = frozenset({"define", "impl"})
+"""Methods of a library that register; what they are given is checked, too."""
+DEVICES = frozenset({"CPU", "CUDA", "Meta", "CompositeExplicitAutograd", "DEF", "FRAGMENT"})
+OF_TORCH = frozenset(
+    """
+    Tensor Size autograd.grad contiguous_format empty empty_like enable_grad finfo native_layer_norm no_grad
+    preserve_format scalar_tensor tensor
+    """.split()  # noqa: SIM905
+)
+OF_CONTEXTS = frozenset(
+    {"mark_non_differentiable", "needs_input_grad", "save_for_backward", "saved_tensors", "set_materialize_grads"}
+)
+OF_VALUES = (
+    frozenset(
+        """
+    append as_strided copy default element_size eps expand extend index_copy_ is_contiguous is_floating_point item
+    layout new_empty new_tensor register_autograd register_fake register_kernel requires_grad requires_grad_ shape
+    stride sum_to_size tolist zero_
+    """.split()  # noqa: SIM905
+    )
+    | OF_CONTEXTS
+    | METHODS
+    | ATTRIBUTES
+    | REGISTERING
+)
+NAMESPACES = re.compile(r"torch\.(nn|nn\.functional|library|autograd|ops|ops\.aten|ops\.lesson\d\d)")
+OWN_OPERATOR = re.compile(r"torch\.ops\.lesson\d\d\.[a-z]\w*(\.default)?")
+FRAMES = re.compile(r"_|(ag|co|cr|f|func|gi|tb)_")
+"""Names of attributes that may lead to Python's own objects begin so."""
+
+
+class OperatorTextRefusedError(Exception):
+    """The text leaves the small language; the message is for the student."""
+
+
+def checked_operator_text(text: str) -> str:
+    """Return the text written anew, each statement in its line; raises `OperatorTextRefusedError`."""
+    try:
+        tree = parsed(text, most=MAX_CHARACTERS)
+    except UnreadableSourceError as error:
+        raise OperatorTextRefusedError(f"The answer cannot be read: {error}.") from None
+    tree.body = [each for each in tree.body if not _is_given(each)]
+    _Text(tree).check()
+    lines: list[str] = []
+    for statement in tree.body:
+        first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
+        lines += [""] * (first - 1 - len(lines)) + ast.unparse(statement).split("\n")
+    return "\n".join(lines) + "\n"
+
+
+def _is_given(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return ast.unparse(statement) in IMPORTS
+    return isinstance(statement, ast.FunctionDef) and statement.name == "launcher"  # reads the notebook's names
+
+
+class _Text:
+    """The tree of a text, its own names, and what is where in it."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+        nodes = list(ast.walk(tree))
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        functions_ = {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
+        self._own = functions_.keys() | {node.arg for node in nodes if isinstance(node, ast.arg)}
+        self._own |= {node.id for node in names if not _is_read(node)}
+        self._called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+        self._before_dots = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+        derivatives = {id(each): each.id for call in nodes if _is_derivative(call) for each in _named(call)}
+        elsewhere = {node.id for node in names if id(node) not in derivatives}
+        own = [functions_[name] for name in {*derivatives.values()} - elsewhere if name in functions_]
+        self._contexts = {each.args.args[0].arg for each in own if each.args.args} - _written_names(names)
+        """The parameters of forward and backward that only PyTorch fills: what is saved lies in them."""
+        self._saved = {node.attr for node in nodes if isinstance(node, ast.Attribute) and not _is_read(node)}
+        self._inside = {id(node) for each in own for node in ast.walk(each)}
+
+    def check(self) -> None:
+        """Raise `OperatorTextRefusedError` for a node that is not allowed."""
+        for node in ast.walk(self._tree):
+            for problem in self._problems(node):
+                line = f"line {node.lineno}: " if hasattr(node, "lineno") else ""
+                raise OperatorTextRefusedError(
+                    f"The text of the operators runs alone, in a worker that knows PyTorch and no other code: {line}"
+                    f"`{_short(node)}`: {problem}"
+                )
+
+    def _problems(self, node: ast.AST) -> Iterator[str]:
+        if not isinstance(node, NODES):
+            yield f"{type(node).__name__} is not read there. Use functions, and register them with custom_op."
+        if isinstance(node, ast.FunctionDef | ast.arg):
+            yield from _of_new_name(node.name if isinstance(node, ast.FunctionDef) else node.arg)
+        if isinstance(node, ast.Name):
+            yield from self._of_name(node)
+        if isinstance(node, ast.Attribute):
+            yield from self._of_attribute(node)
+        if isinstance(node, ast.Call):
+            yield from _of_call(node)
+
+    def _of_name(self, node: ast.Name) -> Iterator[str]:
+        if not _is_read(node):
+            yield from _of_new_name(node.id)
+        elif node.id in MODULES and id(node) not in self._before_dots:
+            yield "a module is only read, as in torch.cat."
+        elif node.id not in self._own | GIVEN | MODULES.keys():
+            yield "this name is neither defined in the answer's cell nor known there."
+        elif node.id == "custom_op" and id(node) not in self._called:
+            yield "call custom_op where you register."
+
+    def _of_attribute(self, node: ast.Attribute) -> Iterator[str]:
+        dotted = _dotted(node)
+        if not _is_read(node):
+            if not self._is_saved(node):
+                yield "an attribute is set only of `ctx`, in a function that register_autograd gets."
+        elif NAMESPACES.fullmatch(dotted):
+            if id(node) not in self._before_dots:
+                yield "a module is only read, as in torch.cat."
+        elif dotted and not _is_of_torch(dotted):
+            yield "this is not among the functions that operators may call."
+        elif (REGISTERS.fullmatch(dotted) or node.attr in REGISTERING) and id(node) not in self._called:
+            yield "call it where you register."
+        elif not dotted and node.attr not in OF_VALUES and not self._is_saved(node):
+            yield "this attribute is not among those that operators may read."
+
+    def _is_saved(self, node: ast.Attribute) -> bool:
+        """Tell whether it is an attribute that the text saves in a context."""
+        of_context = isinstance(node.value, ast.Name) and node.value.id in self._contexts and id(node) in self._inside
+        return of_context and node.attr in self._saved and not FRAMES.match(node.attr)
+
+
+def _written_names(names: Iterable[ast.Name]) -> set[str]:
+    """Return the names that a text assigns."""
+    return {node.id for node in names if not _is_read(node)}
+
+
+def _is_derivative(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "register_autograd"
+
+
+def _named(call: ast.AST) -> list[ast.Name]:
+    assert isinstance(call, ast.Call)
+    return [each for each in [*call.args, *(k.value for k in call.keywords)] if isinstance(each, ast.Name)]
+
+
+def _of_new_name(name: str) -> Iterator[str]:
+    if name.startswith("__") or name in KEPT:
+        yield "take another name."
+
+
+def _of_call(node: ast.Call) -> Iterator[str]:
+    """Say what is wrong with a call that registers."""
+    name = node.func.id if isinstance(node.func, ast.Name) else _dotted(node.func)
+    method = node.func.attr if isinstance(node.func, ast.Attribute) and node.func.attr in REGISTERING else ""
+    if not REGISTERS.fullmatch(name) and not method:
+        return
+    written = [each.value for each in node.args if isinstance(each, ast.Constant)]
+    if not node.args or not isinstance(node.args[0], ast.Constant):
+        yield "write the operator's name as a string."
+    elif not method and not re.match(r"lesson\d\d\b", str(written[0])):
+        yield "the operator's name begins with the lesson, as in the task."
+    if not all(isinstance(each, ast.Constant | ast.Name | ast.Lambda) for each in node.args):
+        yield "name the function that is registered."
+    for_device = name.endswith((".impl", ".Library")) or method == "impl"
+    if for_device and (len(written) != 2 or written[1] not in DEVICES or {k.arg for k in node.keywords} - {"lib"}):
+        yield "an operator has kernels for devices: CPU, CUDA. Its derivative is for register_autograd."
+
+
+def _is_read(node: ast.Name | ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _dotted(node: ast.AST) -> str:
+    """Return what an expression such as `F.silu` names in full; empty if it begins with no module."""
+    if isinstance(node, ast.Attribute):
+        before = _dotted(node.value)
+        return f"{before}.{node.attr}" if before else ""
+    return MODULES.get(node.id, "") if isinstance(node, ast.Name) else ""
+
+
+def _is_of_torch(dotted: str) -> bool:
+    library, _, name = dotted.partition(".")
+    if library == "math":
+        return not name.startswith("_")
+    known = functions()
+    packet = dotted.removesuffix(".default")
+    return (
+        name in OF_TORCH
+        or name in DTYPES
+        or bool(REGISTERS.fullmatch(dotted) or OWN_OPERATOR.fullmatch(dotted))
+        or dotted in known
+        or any(each.startswith(f"{packet}.") for each in known if packet.startswith("torch.ops.aten."))
+    )
+
+
+def _short(node: ast.AST) -> str:
+    try:
+        return ast.unparse(node).split("\n")[0][:80]
+    except Exception:
+        return type(node).__name__

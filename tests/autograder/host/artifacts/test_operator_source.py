@@ -1,0 +1,163 @@
+"""Texts of operators that a clean worker may run are told from those that reach further."""
+
+import ast
+import copy
+
+import pytest
+
+from autograder.host.artifacts.operator_source import NODES, OperatorTextRefusedError, checked_operator_text
+
+RIGHT = '''
+import torch
+from torch.nn import functional as F
+
+
+def launcher(name):
+    return globals()[name]
+
+
+@torch.library.custom_op("lesson11::gate", mutates_args=())
+def gate(x: torch.Tensor, p: float = 0.5) -> torch.Tensor:
+    """Return it."""
+    first, *others = [each for each in x.chunk(2, -1)]
+    total = -first if not others else F.silu(first) * others[0][..., :3]
+    for number, row in enumerate(x):
+        total += row.sum() * number
+    with torch.no_grad():
+        assert len(others) < 3 and x.dim() > 0, f"{x.shape}"
+    return launcher("gate")(x) if triton_runs_on(x) else total.contiguous()
+
+
+gate.register_fake(lambda x, p=0.5: x.new_empty(*x.shape[:-1], x.shape[-1] // 2))
+
+
+def save(ctx, inputs, output):
+    ctx.save_for_backward(*inputs[:1])
+    ctx.rest = {"p": inputs[1], "more": {1, 2}}
+
+
+def backward(ctx, g):
+    (x,), p = ctx.saved_tensors, ctx.rest["p"]
+    s = torch.sigmoid(x)
+    return torch.cat([g * s, torch.ops.aten.silu_backward(g, x)], dim=-1) / p, None
+
+
+gate.register_autograd(backward, setup_context=save)
+'''
+
+
+def test_statements_stay_in_their_lines_and_what_the_worker_gives_is_left_out():
+    lines = checked_operator_text(RIGHT).split("\n")
+    before = RIGHT.split("\n")
+    number = next(i for i, line in enumerate(before) if line.startswith("gate.register_autograd"))
+    assert lines[number] == before[number]
+    assert "globals" not in "\n".join(lines)
+    assert checked_operator_text("\n".join(lines)) == "\n".join(lines)
+
+
+def positions(tree):
+    """Yield copies of the tree, each with one expression replaced by one that reaches Python's own classes."""
+    places = [
+        (number, field, at)
+        for number, node in enumerate(ast.walk(tree))
+        for field, value in ast.iter_fields(node)
+        for at, each in (enumerate(value) if isinstance(value, list) else [(None, value)])
+        if isinstance(each, ast.expr)
+        and isinstance(getattr(each, "ctx", ast.Load()), ast.Load)
+        and not isinstance(node, ast.JoinedStr)  # its values are texts and formatted expressions alone
+    ]
+    for number, field, at in places:
+        other = copy.deepcopy(tree)
+        node = list(ast.walk(other))[number]
+        marker = ast.parse("().__class__", mode="eval").body
+        if at is None:
+            setattr(node, field, marker)
+        else:
+            getattr(node, field)[at] = marker
+        yield ast.unparse(ast.fix_missing_locations(other))
+
+
+def test_an_expression_in_any_place_is_looked_at():
+    (launcher,) = (n for n in ast.parse(RIGHT).body if getattr(n, "name", "") == "launcher")
+    tree = ast.parse(RIGHT)
+    tree.body = [each for each in tree.body if ast.unparse(each) != ast.unparse(launcher)]
+    texts = list(positions(tree))
+    assert len(texts) > 150
+    assert [text for text in texts if not refused(text)] == []
+
+
+def refused(text):
+    try:
+        checked_operator_text(text)
+    except OperatorTextRefusedError as error:
+        return str(error)
+    return ""
+
+
+def test_no_other_kind_of_node_is_read():
+    kinds = [k for k in vars(ast).values() if isinstance(k, type) and issubclass(k, ast.stmt | ast.expr)]
+    read = {kind.__name__ for kind in kinds if issubclass(kind, NODES) and kind not in (ast.stmt, ast.expr)}
+    for unread in (
+        "Import",
+        "ImportFrom",
+        "ClassDef",
+        "Try",
+        "Global",
+        "Delete",
+        "Yield",
+        "Await",
+        "NamedExpr",
+        "Match",
+    ):
+        assert unread not in read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os')",
+        "print(1)",
+        "t = torch",
+        "t = [torch.ops]",
+        "t = torch.sys.modules",
+        "t = torch._C",
+        "t = torch.load('x')",
+        "t = torch.ops.load_library('x')",
+        "t = F.torch.sys",
+        "t = math.__loader__",
+        "x = (i for i in [1]).gi_frame",
+        "def f(t):\n    return t.sys\nf(1)",
+        "def f(t):\n    t.sys = 1\n    return t.sys\nf(1)",
+        "def f(t):\n    t.m = 1\n    return t.m\nf(1)\ngate.register_autograd(f)\ngate = 1",
+        "def f(t):\n    t.gi_frame = 1\ngate = 1\ngate.register_autograd(f)",
+        "def f(t):\n    t = (i for i in [1])\n    t.kept = 1\ngate = 1\ngate.register_autograd(f)",
+        "'{0.__class__}'.format(1)",
+        "torch = 1",
+        "def custom_op(x):\n    return x",
+        "lambda F: F.x",
+        "c = custom_op",
+        "c = torch.library.custom_op",
+        "custom_op('aten::relu', mutates_args=())",
+        "custom_op('les' 'son', mutates_args=())",
+        "name = 'lesson11::x'\ncustom_op(name, mutates_args=())",
+        "library = torch.library.Library('aten', 'IMPL')",
+        "library = torch.library.Library('lesson11', 'DEF')\nlibrary.impl('x', len, 'Autograd')",
+        "library = torch.library.Library('lesson11', 'DEF')\nlibrary.impl('x', len, 'CompositeImplicitAutograd')",
+        "library = torch.library.Library('lesson11', 'DEF')\nlibrary.impl('x', len, dispatch_key='Autograd')",
+        "library = torch.library.Library('lesson11', 'DEF')\nkey = 'Autograd'\nlibrary.impl('x', len, key)",
+        "library = torch.library.Library('lesson11', 'DEF')\ni = library.impl",
+        "library = torch.library.Library('lesson11', 'DEF')\nlibrary.m.impl('x')",
+        "torch.library.impl('lesson11::x', 'Autograd', len)",
+        "class A:\n    pass",
+        "import os",
+        "def f():\n    import os",
+        "try:\n    pass\nexcept ValueError as e:\n    e.__traceback__",
+        "x = 1\n" * 40_000,
+    ],
+)
+def test_a_text_that_reaches_further_is_refused(text):
+    assert refused(text)
+
+
+def test_a_refusal_names_the_line():
+    assert "line 3: `os.system`" in refused("x = 1\n\nx = os.system('ls')") or "line 3: `os`" in refused("\n\nx = os")
