@@ -12,6 +12,7 @@ from typing import Any
 from autograder.classroom.notes import notes_for
 from autograder.classroom.submission import SubmissionError, parse_submission, read_bytes
 from autograder.exercises import find, of_assignment
+from autograder.host.artifacts.copied_functions import copied_functions
 from autograder.host.exercise import Exercise
 from autograder.host.grading import grade_exercise, new_seed
 from autograder.host.judge import not_found, not_graded
@@ -83,7 +84,7 @@ class HandedIn:
             else each
             for each in record.exercises
         )
-        return replace(record, exercises=tuple(exercises))
+        return replace(record, exercises=tuple(_with_copies(each, self.answers) for each in exercises))
 
     def _own_seed(self, seed: int) -> int:
         """Return the seed of this hand-in; other students and changed hand-ins get other seeds and hidden cases."""
@@ -204,7 +205,17 @@ def _graded(
 ) -> ExerciseRecord:
     """Grade one exercise; an error of ours is this exercise's only."""
     try:
-        return grade_exercise(exercise, answers, sandbox=sandbox, seed=seed, show_speed=show_speed)
+        record = grade_exercise(exercise, answers, sandbox=sandbox, seed=seed, show_speed=show_speed)
+        return _with_copies(record, answers)
     except Exception as error:  # the other exercises of the hand-in are graded
         traceback.print_exc(limit=FRAMES)
         return not_graded(exercise, fault_of_ours(error))
+
+
+def _with_copies(record: ExerciseRecord, answers: Mapping[str, str]) -> ExerciseRecord:
+    """Return the record with the functions of its answer that are copies; the points stay."""
+    if record.status is ExerciseStatus.NOT_FOUND:
+        return record
+    exercise = find(record.id)
+    places = (*exercise.masked, *exercise.ready_made)
+    return replace(record, copies=copied_functions(answers.get(record.id, ""), places))

@@ -114,6 +114,8 @@ class Exercise:
     setup: str = ""  # imports of the notebook's set-up cell; `exercises.registry.find` adds them
     needs: tuple[str, ...] = ()  # exercises whose answers run before this one
     masked: tuple[str, ...] = ()  # packages and modules that do this exercise's task, and are not there in the worker
+    ready_made: tuple[str, ...] = ()  # modules that do this task and are there, such as "torch.nn.functional:relu"; a
+    # copy of one of their functions, or of a masked module's, is shown to a person
     refused: tuple[str, ...] = ()  # functions of Triton's language that do this exercise's task, such as "tl.softmax"
     wall_s: float = 60.0  # limit for all calls of one grading together
     speed: Speed | None = None  # the baseline and ratios for the answer's speed

@@ -167,6 +167,16 @@ class BonusRecord:
 
 
 @dataclass(frozen=True)
+class CopyRecord:
+    """A function of an answer that copies a library's; a person looks at it, and it costs no points."""
+
+    function: str  # its name in the answer
+    original: str  # file and name of the other one
+    text: str
+    original_text: str
+
+
+@dataclass(frozen=True)
 class ExerciseRecord:
     """One exercise of one submission.
 
@@ -187,6 +197,7 @@ class ExerciseRecord:
     bonus: BonusRecord | None = None  # None if the exercise has none
     cap: str = ""  # why `points` may be less than the sum of the checks, for the student; empty if nothing limits them
     badge: KernelRecord | None = None  # None if the exercise has no badge
+    copies: tuple[CopyRecord, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", ExerciseStatus(self.status))
@@ -196,6 +207,8 @@ class ExerciseRecord:
             object.__setattr__(self, "bonus", BonusRecord(**self.bonus))
         checks = tuple(c if isinstance(c, CheckRecord) else CheckRecord(**c) for c in self.checks)
         object.__setattr__(self, "checks", checks)
+        copies = tuple(c if isinstance(c, CopyRecord) else CopyRecord(**c) for c in self.copies)
+        object.__setattr__(self, "copies", copies)
         if isinstance(self.badge, Mapping):
             object.__setattr__(self, "badge", KernelRecord(**self.badge))
         if not 0 <= self.points <= self.max_points + 1e-9:

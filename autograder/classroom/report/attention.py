@@ -65,6 +65,9 @@ def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
             what = "No bonus was decided" if exercise.bonus else "Counted cost decided the points for speed"
             sentence = f"{what}: {exercise.speed.reason}"
             yield Attention(Urgency.SHOULD, record.student, exercise.id, sentence)
+        for copy in exercise.copies:
+            sentence = f"`{copy.function}` copies {copy.original}; both texts are below. It costs no points."
+            yield Attention(Urgency.SHOULD, record.student, exercise.id, sentence)
         for flag in exercise.speed.flags if exercise.speed else ():
             yield Attention(Urgency.SHOULD, record.student, exercise.id, flag)
         for flag in exercise.badge.flags if exercise.badge else ():

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from autograder.classroom.report.attention import URGENCY_WORDS
+from autograder.classroom.report.copies import copies
 from autograder.classroom.report.summary import Check, ClassSummary, Environment, Student
 from autograder.host.records import WITHOUT_MARK, ExerciseRecord, ExerciseStatus
 from autograder.host.report.exercise_html import exercise_html
@@ -40,6 +41,7 @@ def class_html(summary: ClassSummary, *, title: str, environment: Environment) -
     It lists what needs a person's attention, students, exercises, the distribution of marks, checks, every submission,
     and the environment.
     """
+    copied = [*copies(summary.students)]
     sections = (
         element("h1", title),
         _tiles(summary),
@@ -54,6 +56,7 @@ def class_html(summary: ClassSummary, *, title: str, environment: Environment) -
         *_section("Checks", joined(*_checks(summary), element("p", _DISCRIMINATION, class_="quiet"))),
         *_section("What several students got wrong", _misconceptions(summary)),
         *_section("Every submission", joined(*(_details(i, s) for i, s in enumerate(summary.students)))),
+        *(_section("Copied functions", joined(*copied)) if copied else ()),
         *_section("Where it was graded", _where(summary, environment)),
     )
     body = "\n".join(sections)

@@ -238,6 +238,7 @@ EXERCISE = Exercise(
     entry_point="backward",
     points=12,
     masked=("course_lib.kernels.triton", "course_lib.fusion"),
+    ready_made=("torch._refs", "torch._decomp.decompositions", "torch._decomp.decompositions_for_jvp"),
     hints=(
         "Compute forward again as far as the normalised h; every gradient uses it.",
         "Let g be grad * weight. The gradient by h is root * (g - mean of g - normalised * mean of g * normalised).",

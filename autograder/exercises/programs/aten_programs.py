@@ -8,12 +8,6 @@ from torch import fx
 
 from autograder.host.traced import Program, TensorSpec
 
-PASSES_MASKED = (
-    "course_lib.schedule",
-    *(f"course_lib.fusion.{part}" for part in ("expressions", "fuse", "guards", "matching", "surgery")),
-)
-"""What keeps the course's passes from running. Their own files stay in the worker, which tells copies by them."""
-
 
 def aten_program(
     name: str,

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from autograder.exercises.programs.bert_formulas import BOTH, Formula, State, attention_shapes, bert_layer
 from autograder.exercises.transformer import multi_head_attention
+from autograder.exercises.transformer.scaled_dot_product import READY_MADE
 from autograder.host.checks.function_checks import agrees
 from autograder.host.checks.known_mistakes import Mistake, options_of, require_none_of
 from autograder.host.draw import Draw
@@ -212,6 +213,7 @@ EXERCISE = Exercise(
     points=12,
     needs=("01_scaled_dot_product", "01_multi_head_attention"),
     masked=("course_lib.models", "course_lib.training"),
+    ready_made=READY_MADE,
     wall_s=120,
     checks=(
         Check("names and shapes of all parameters", "parameters", 1.6, _parameters),

@@ -206,6 +206,7 @@ EXERCISE = Exercise(
     entry_point="mask_tokens",
     points=10,
     masked=("course_lib.training", "transformers"),
+    ready_made=("transformers.data.data_collator",),
     wall_s=60,
     checks=(
         Check("tokens that are not asked for stay", "untouched tokens", 1.3, _elsewhere_untouched),

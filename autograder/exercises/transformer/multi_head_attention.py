@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from autograder.exercises.programs.bert_formulas import Formula, State, attention, attention_shapes
+from autograder.exercises.transformer.scaled_dot_product import READY_MADE
 from autograder.host import comparison
 from autograder.host.checks.function_checks import agrees
 from autograder.host.checks.known_mistakes import Mistake, mistakes_made, options_of, require_none_of
@@ -240,6 +241,7 @@ EXERCISE = Exercise(
     points=12,
     needs=("01_scaled_dot_product",),
     masked=("course_lib.models", "course_lib.training"),
+    ready_made=READY_MADE,
     wall_s=120,
     checks=(
         Check("names and shapes of all parameters", "parameters", 1.6, _parameters),

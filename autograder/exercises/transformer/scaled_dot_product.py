@@ -267,12 +267,19 @@ def _gradients(answer: CallableAnswer, draw: Draw) -> None:
     gradients_agree(formula, _gradient_cases, NAMES, ("query", "key", "value"))(answer, draw)
 
 
+READY_MADE = (
+    "torch.nn.functional:multi_head_attention_forward",
+    "torch.nn.modules.activation:Multihead",
+    "torch.nn.modules.transformer",
+    "transformers.models.bert.modeling_bert",
+)
 EXERCISE = Exercise(
     title="Scaled dot-product attention",
     kind=Kind.CALLABLE,
     entry_point="scaled_dot_product",
     points=10,
     masked=("course_lib.models", "course_lib.training"),
+    ready_made=READY_MADE,
     wall_s=30,
     hints=(
         "Write the shapes of query, key and value on paper first. Which two of their dimensions must meet in a matrix "

@@ -6,9 +6,11 @@ from html.parser import HTMLParser
 import pytest
 
 from autograder.classroom.report import class_html, class_text, summarise, this_environment
+from autograder.classroom.report.attention import Urgency
 from autograder.host.records import (
     CheckRecord,
     CheckStatus,
+    CopyRecord,
     CountedCost,
     ExerciseRecord,
     ExerciseStatus,
@@ -299,3 +301,17 @@ def test_a_remark_is_quieter_than_what_went_wrong():
     )
     shown = {text: page.split(text)[0].rpartition("<div ")[2] for text in ("It stopped.", "Later.")}
     assert shown["It stopped."] != shown["Later."]
+
+
+def test_a_copied_function_is_shown_beside_the_text_that_it_copies():
+    copy = CopyRecord("attend", "nn/functional.py: forward", f"def attend(): {HOSTILE}", "def forward(): return 1")
+    record = submission("ada", replace(attention_exercise(6), copies=(copy,)))
+    summary = summarise([SubmissionRecord.from_json(record.to_json().encode("utf-8", "replace"))])
+
+    page = class_html(summary, title="Class", environment=this_environment())
+
+    assert [(entry.urgency, entry.where) for entry in summary.attention] == [(Urgency.SHOULD, "01_scaled_dot_product")]
+    assert "costs no points" in summary.attention[0].sentence
+    assert page.index("def attend()") < page.index("def forward(): return 1")
+    assert "<script>" not in page
+    assert summary.students[0].points == 10

@@ -1,0 +1,104 @@
+"""A copied function is found by its instructions, a function of one's own is not, and no text of an answer runs."""
+
+import inspect
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch
+import torch._refs
+from torch.nn import functional as F
+
+from autograder.exercises import all_exercises, find
+from autograder.exercises.quality.controls import controls
+from autograder.host.artifacts.copied_functions import copied_functions
+from autograder.host.exercise import REFERENCE
+from tests.drawn import some
+
+NAME = "multi_head_attention_forward"
+PLACES = (f"torch.nn.functional:{NAME}",)
+TEXT = inspect.getsource(F.multi_head_attention_forward)
+ROOT = Path(__file__).parents[4]
+
+
+def without_checks(text):
+    """Return the text without its first branch and its docstring."""
+    start, end = text.index("    tens_ops = ("), text.index("    is_batched =")
+    head = text[: text.index('    r"""')]
+    return head + text[end:] if start < end else text
+
+
+def with_statements(text):
+    text = text.replace("    is_batched =", "    sorted(())\n    is_batched =", 1)
+    return text.replace("    bsz, ", "    zip(())\n    bsz, ", 1)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda text: text,
+        lambda text: text.replace(NAME, "attend"),
+        lambda text: text.replace("embed_dim", "width").replace("head_dim", "size"),
+        lambda text: text.replace('    r"""', '    r""" Mine. '),
+        lambda text: f"class Mine:\n    def outer(self):\n{textwrap.indent(text, '        ')}",
+        without_checks,
+        with_statements,
+    ],
+)
+def test_a_copy_is_found_also_with_other_names_without_a_part_or_with_more(changed):
+    (found,) = copied_functions(changed(TEXT), PLACES)
+
+    assert found.original.endswith(f"nn/functional.py: {NAME}")
+    assert found.original_text.startswith(f"def {NAME}(")
+    assert found.text.strip().startswith("def ")
+    assert "bsz" in found.text
+
+
+def test_a_copy_is_found_wherever_the_names_that_it_reads_were_imported():
+    source = inspect.getsource(inspect.unwrap(torch._refs.nn.functional.gelu))
+    text = source[source.index("def gelu") :].replace("TensorLikeType", "object")
+    inside = f"def outer(torch, math):\n{textwrap.indent(text, '    ')}\n    return gelu\n"
+
+    for each in (text, inside):
+        found = copied_functions(each, ("torch._refs",))
+        assert [copy.original for copy in found] == ["nn/functional/__init__.py: gelu"]
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "file"),
+    [("10_lower_regions", "backends/toy/registers.py"), ("11_replace_block_end", "fusion/surgery.py")],
+)
+def test_a_file_of_the_library_is_found_where_the_exercise_leaves_it_out(exercise_id, file):
+    text = (ROOT / "course_lib" / file).read_text(encoding="utf-8")
+
+    found = copied_functions(text, find(exercise_id).masked)
+
+    assert {Path(file).name} == {Path(copy.original.partition(":")[0]).name for copy in found}
+
+
+def test_other_functions_and_packages_as_a_whole_are_compared_with_nothing():
+    assert not copied_functions(inspect.getsource(F.interpolate), PLACES)
+    assert not copied_functions(TEXT, ("torch", "networkx", "nothing.at_all"))
+
+
+@pytest.mark.parametrize(
+    "text", ["def f(:", "(" * 5_000, "+".join(["1"] * 50_000), "x = '\ud800'\ndef f(): pass", "\0", "x = 10**10**8"]
+)
+def test_a_text_that_cannot_be_compiled_copies_nothing(text):
+    assert copied_functions(text, PLACES) == ()
+
+
+def test_no_text_of_an_answer_runs(tmp_path):
+    mark = tmp_path / "ran"
+    text = f"open({str(mark)!r}, 'w')\n@open({str(mark)!r}, 'w')\ndef f(x=open({str(mark)!r}, 'w')): pass\n"
+
+    assert copied_functions(text, PLACES) == ()
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("exercise_id", some(all_exercises(), 12, name="answers without a copy"))
+def test_no_reference_is_a_copy(exercise_id):
+    exercise = find(exercise_id)
+    text = next(each.answer for each in controls(exercise_id) if each.name == REFERENCE)
+
+    assert copied_functions(text, (*exercise.masked, *exercise.ready_made)) == ()
