@@ -15,14 +15,11 @@ from torch.utils import _python_dispatch
 class Blind:
     """Notes the same memory in each call, and no value that the host reads."""
 
-    def __init__(self):
-        self.reads, self.host_reads = [7] * 99, 0
-
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        pass
+        self.reads, self.host_reads = [7] * 99, 0
 
 
 def number_again(recorder, shapes_now, results=6):

@@ -11,14 +11,11 @@ import sys
 class Blind:
     """Notes the same memory in each step, and no value that the host reads."""
 
-    def __init__(self):
-        self.reads, self.host_reads = [7] * 99, 0
-
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        pass
+        self.reads, self.host_reads = [7] * 99, 0
 
 
 def number_again(recorder):
