@@ -110,7 +110,7 @@ class _Grading:
             with _counts_of_seen_checks(answer, check):
                 check.run(answer, Draw(self.seed, self.exercise.id, check.name))
         except CheckFailedError as error:
-            self._add(check, CheckStatus.FAILED, check.points * min(max(error.share, 0.0), 1.0), str(error))
+            self._add(check, CheckStatus.FAILED, check.points * error.share, str(error))
             self.refused = isinstance(error, AnswerRefusedError)
             if error.changes and check.category in LIMITING:
                 self.changing.append(self.checks[-1])

@@ -2,7 +2,9 @@
 
 Everybody can write into the folder of requests, so nothing in it is believed. A request belongs to the owner of its
 file; times come from this process's own clock; what cannot be a request is removed without being opened. Whoever sends
-much waits for oneself only: the next turn is that of the user whose last one is longest ago.
+much waits for oneself only: the next turn is that of the user whose last one is longest ago. A folder with something
+in it cannot be removed here. Where these are too many for a look, the folder of requests is put aside, and another one
+takes its place.
 """
 
 import contextlib
@@ -10,10 +12,13 @@ import os
 import pwd
 import stat
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from autograder.host.spool import LETTER_NAME, MAX_REQUEST_BYTES
+from autograder.host.spool import LETTER_NAME, MAX_REQUEST_BYTES, opened_folder
+from autograder.host.spool.places import FOLDER_MODES
 
 MOST_WAITING = 4  # requests of one user; older ones are removed
 EXPIRES_S = 600.0  # the notebook has stopped waiting by then
@@ -33,23 +38,28 @@ class Waiting:
 
 @dataclass
 class Inbox:
-    """The requests in an open folder; a user gets a turn at most every `every_s` seconds."""
+    """The requests in an open folder, which lies at `place`; a user gets a turn at most every `every_s` seconds."""
 
     folder: int
+    place: Path
     every_s: float
     clock: Callable[[], float] = time.monotonic
+    say: Callable[[str], None] = print
     _waiting: dict[tuple[int, str], Waiting] = field(default_factory=dict)
     _ended_s: dict[int, float] = field(default_factory=dict)
 
     def look(self) -> None:
         """Read the folder anew, and remove what is no request or too much."""
+        self._follow()
         found: dict[int, list[tuple[int, str]]] = {}
+        owners: Counter[int] = Counter()
         until, folders, others, complete = time.monotonic() + SCAN_S, 0, 0, True
         with os.scandir(self.folder) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):  # known without asking for each
                     folders += 1
-                    self._remove_folder(entry.name, folders)
+                    if folders <= OTHERS_KEPT:
+                        self._remove_folder(entry, owners)
                 elif LETTER_NAME.fullmatch(entry.name):
                     self._sort(entry, found)
                 else:
@@ -65,6 +75,8 @@ class Inbox:
         for one in [one for one in self._waiting.values() if now - one.since_s > EXPIRES_S]:
             self.forget(one)
             self._remove(one.name)
+        if not complete and folders > OTHERS_KEPT:
+            self._begin_again(folders, owners)
 
     def next(self) -> Waiting | None:
         """Return the newest request of the user whose turn it is, or None if nobody's."""
@@ -110,11 +122,44 @@ class Inbox:
         with contextlib.suppress(OSError):
             os.unlink(name, dir_fd=self.folder)
 
-    def _remove_folder(self, name: str, folders: int) -> None:
-        """Remove an empty folder; others stay, and of many only some are tried, since each try takes time."""
-        if folders <= OTHERS_KEPT:
+    def _remove_folder(self, entry: "os.DirEntry[str]", owners: Counter[int]) -> None:
+        """Remove an empty folder; of many only some are tried, since each try takes time."""
+        try:
+            os.rmdir(entry.name, dir_fd=self.folder)
+        except OSError:
             with contextlib.suppress(OSError):
-                os.rmdir(name, dir_fd=self.folder)
+                owners[entry.stat(follow_symlinks=False).st_uid] += 1
+
+    def _begin_again(self, folders: int, owners: Counter[int]) -> None:
+        """Put the folder aside, closed, and an empty one in its place, with the requests that were found."""
+        aside, fresh = self.place.with_name(f"aside-{time.time_ns()}"), self.place.with_name("fresh")
+        fresh.mkdir(mode=0o700, exist_ok=True)
+        fresh.chmod(FOLDER_MODES["inbound"])
+        self.place.rename(aside)
+        fresh.rename(self.place)
+        aside.chmod(0o700)
+        old = os.dup(self.folder)
+        try:
+            self._follow()
+            for one in self._waiting.values():
+                with contextlib.suppress(OSError):  # withdrawn meanwhile
+                    os.rename(one.name, one.name, src_dir_fd=old, dst_dir_fd=self.folder)
+        finally:
+            os.close(old)
+        whose = ", ".join(f"{account(uid) or uid} ({count:,})" for uid, count in owners.most_common(3))
+        self.say(
+            f"{folders:,} folders that only their owners can remove kept trials from being found; of the first "
+            f"{owners.total():,} by owner: {whose}. They are in {aside} now; requests that lay "
+            "behind them get no reply, and have to be sent again."
+        )
+
+    def _follow(self) -> None:
+        """Open the folder that is in its place now, if this or another server has begun again."""
+        now, mine = self.place.stat(follow_symlinks=False), os.fstat(self.folder)
+        if (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino):
+            opened = opened_folder(self.place, listed=True)
+            os.dup2(opened, self.folder, inheritable=False)
+            os.close(opened)
 
 
 def account(uid: int) -> str | None:

@@ -69,7 +69,7 @@ def _run(options: argparse.Namespace) -> int:
         raise UsageError("nobody has read what students send to trials, so they need a sandbox; there is none here.")
     with _opened(places, sandbox.device_name) as (inbound, taken, replies, sign):
         server = TrialServer(
-            Inbox(inbound, options.every),
+            Inbox(inbound, places.inbound, options.every, say=_say),
             taken,
             replies,
             lambda exercise, answers: _judged(exercise, answers, sandbox),

@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -74,8 +75,8 @@ def start(places: Places, judge: Judge) -> Iterator[Callable[..., TrialServer]]:
         taken.mkdir(exist_ok=True)
         folders = [opened_folder(path, listed=True) for path in (places.inbound, taken, places.replies)]
         opened.extend(folders)
-        waiting = Inbox(folders[0], every_s, **({"clock": clock} if clock else {}))
         said: list[str] = []
+        waiting = Inbox(folders[0], places.inbound, every_s, clock or time.monotonic, said.append)
         server = TrialServer(waiting, folders[1], folders[2], judge, "device cpu", board, say=said.append)
         vars(server)["said"] = said
         return server

@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import itertools
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -275,6 +277,32 @@ def test_many_folders_that_cannot_be_removed_take_no_time(
 
     assert len(tried) == 3
     assert at_work.inbox.next() is not None
+
+
+def test_folders_that_end_no_look_are_put_aside_with_the_name_of_their_owner(
+    places: Places, start: Start, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_work, beside = start(), start()
+    put(places)
+    at_work.inbox.look()
+    for number in range(300):
+        (places.inbound / f"folder {number}" / "inside").mkdir(parents=True)
+    monkeypatch.setattr("autograder.classroom.trials.inbox.OTHERS_KEPT", 10)
+    ticks = itertools.count()
+    late = SimpleNamespace(monotonic=lambda: next(ticks) / 10, time=time.time, time_ns=time.time_ns)
+    monkeypatch.setattr("autograder.classroom.trials.inbox.time", late)  # a look ends after some fifty entries
+    assert at_work.turn()  # with the request that was found before
+
+    (line,) = [line for line in vars(at_work)["said"] if "kept trials" in line]
+    assert "of the first 10 by owner: teacher (10)" in line
+    assert names(places.inbound) == set()
+    assert len(list(next(places.trials.glob("aside-*")).iterdir())) == 300
+    assert stat.S_IMODE(next(places.trials.glob("aside-*")).stat().st_mode) == 0o700
+    make_folders(places)  # finds nothing to doubt
+    for server in (at_work, beside):
+        put(places)
+        assert server.turn()
+    assert len(judge.judged) == 3
 
 
 @as_root
