@@ -252,6 +252,7 @@ from collections import Counter
 from contextlib import redirect_stderr
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from textwrap import fill
 import onnx
 import torch
@@ -259,6 +260,8 @@ from torch import fx, nn
 from torch._dynamo.exc import UserError
 from torch.export import Dim, ExportedProgram, export
 from torch.nn import functional as F
+from course_lib.capture.cpp import build_runner
+from course_lib.errors import CaptureError
 from course_lib.fusion import fuse
 from course_lib.graph import cost, draw, saved_for_backward
 from course_lib.graph.diff import diff, draw_diff

@@ -5,10 +5,13 @@ import re
 from contextlib import nullcontext
 from pathlib import Path
 
+import lightning
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounter
 from torch.export import Dim, export
 from torch.nn import functional as F
+from torch.utils.data import DataLoader
 
 import course_lib.kernels  # noqa: F401  # registers the operators
 from course_lib.graph import saved_for_backward
@@ -47,3 +50,26 @@ def test_a_module_of_an_export_checks_greatest_sizes_and_least_sizes_above_two(l
     program = export(torch.nn.Linear(8, 8), (torch.randn(2, 6, 8),), dynamic_shapes=sizes).module()
     with pytest.raises(AssertionError, match="Guard failed") if raises else nullcontext():
         program(torch.randn(2, size, 8))
+
+
+def test_a_trainer_compiles_the_step_of_a_compiled_task_and_nothing_of_one_compiled_in_place() -> None:
+    class Task(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.part = torch.nn.Linear(4, 4)
+
+        def training_step(self, batch, batch_idx):
+            return self.part(batch).square().mean()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    def graphs(compiled):
+        torch._dynamo.reset()
+        counter, quiet = CompileCounter(), ("logger", "enable_checkpointing", "enable_progress_bar")
+        trainer = lightning.Trainer(accelerator="cpu", max_epochs=1, **dict.fromkeys(quiet, False))
+        trainer.fit(compiled(Task(), counter), DataLoader([torch.ones(2, 4)] * 2, batch_size=None))
+        return counter.frame_count
+
+    assert graphs(lambda task, counter: torch.compile(task, backend=counter)) == 1
+    assert graphs(lambda task, counter: task.compile(backend=counter) or task) == 0
