@@ -68,13 +68,15 @@ class Check:
 class Control:
     """An answer whose marks are known; it tests the checks.
 
-    `marks` is the number of points it must get; with `below`, it must get less.
+    `marks` is the number of points it must get; with `below`, it must get less. `trap` is a sentence of the task, or a
+    part of one, that warns of this very mistake; only then may the answer pass all visible checks and get little.
     """
 
     name: str
     answer: str  # source text of the answer cell
     marks: float
     below: bool = False
+    trap: str = ""
 
     def passes(self, points: float) -> bool:
         """Tell whether an answer that got `points` fits the control."""

@@ -118,19 +118,26 @@ class Schedule:
     def decompose(self) -> "Schedule":
         """Let this linear layer add its bias in a separate operator, which can be fused with later operators.
 
-        The layer holds the same Parameters, under the same names. Decompose before you trace.
+        The layer holds the same Parameters, under the same names. Decompose before you trace; in a graph that calls
+        the layer as one node, decompose and trace again.
         """
         separated = separate_bias(self.path, self.mod)
         parents = itertools.accumulate(self.path.split(".")[:-1], lambda a, b: f"{a}.{b}")
         paths = ["", *parents]
         traced = next((p for p in paths if isinstance(self._model.root.get_submodule(p), fx.GraphModule)), None)
-        if traced is not None:
+        if traced is not None and not self._is_one_node_of(traced):
             raise ScheduleError(
                 f"decompose got {self.path}, but {traced or 'the model'} is traced already, and its graph would not "
                 "show the change; decompose first, then trace."
             )
         self._put(separated)
         return self._log("decompose", "a product, then the sum with the bias")
+
+    def _is_one_node_of(self, traced: str) -> bool:
+        """Tell whether the graph at the path `traced`, which holds this part, calls it as a module."""
+        graph: fx.Graph = self._model.root.get_submodule(traced).graph  # type: ignore[assignment]
+        inside = self.path.removeprefix(f"{traced}.") if traced else self.path
+        return any(node.target == inside for node in graph.find_nodes(op="call_module"))
 
     def trace(self, *, flatten: bool = True, leaf_modules: Sequence[Leaf] = ()) -> "Schedule":
         """Turn this part into a graph; everything around it, and all names in the state dict, stay as they are.

@@ -209,10 +209,10 @@ EXERCISE = Exercise(
         Check(
             "backward can be computed",
             "possible cuts",
-            1.25,
+            1,
             possible(Drawn(0, 6, 1), Drawn(1, 9, 1), Drawn(0, 12, 2), Drawn(2, 7, 0)),
         ),
-        Check("gradients of the uncut graph", "gradients", 1.25, gradients_equal(Drawn(0, 8, 2), Drawn(2, 12, 2))),
+        Check("gradients of the uncut graph", "gradients", 1, gradients_equal(Drawn(0, 8, 2), Drawn(2, 12, 2))),
         Check(
             "the fewest bytes",
             "bytes",
@@ -229,7 +229,7 @@ EXERCISE = Exercise(
         Check(
             "few bytes and few FLOPs",
             "FLOPs have a price",
-            3.75,
+            3,
             cheap(
                 BY_TRYING_ALL,
                 Drawn(1, 4, 0, "one_by_one"),

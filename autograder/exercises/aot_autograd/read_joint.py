@@ -80,9 +80,9 @@ EXERCISE = Exercise(
         "For again: the op is pointwise, and every arg is an input or one of the other saved values.",
     ),
     checks=(
-        Check("what is saved", "saved", 1.2, joint_right("saved", [(4, 4), (6, 6), (8, 8)])),
-        Check("how many bytes", "bytes", 0.6, joint_right("bytes", [(4, 4), (6, 6), (8, 8)])),
-        Check("the first reader of each", "why", 0.8, joint_right("why", [(4, 4), (6, 6), (8, 8)])),
+        Check("what is saved", "saved", 1, joint_right("saved", [(4, 4), (6, 6), (8, 8)])),
+        Check("how many bytes", "bytes", 0.5, joint_right("bytes", [(4, 4), (6, 6), (8, 8)])),
+        Check("the first reader of each", "why", 1, joint_right("why", [(4, 4), (6, 6), (8, 8)])),
         Check("what could be computed again", "again", 1, joint_right("again", [(4, 4), (6, 6), (8, 8)])),
     ),
 )

@@ -341,9 +341,9 @@ EXERCISE = Exercise(
         "`torch.where(new == -torch.inf, 0.0, new)` in every exponent.",
     ),
     checks=(
-        Check("blocks one after the other", "values", 2.4, streams_right(_plain)),
-        Check("scores whose exponentials overflow", "large scores", 1.6, streams_right(_large)),
-        Check("a masked block in the middle", "masks", 1.2, streams_right(_masked_later)),
+        Check("blocks one after the other", "values", 2, streams_right(_plain)),
+        Check("scores whose exponentials overflow", "large scores", 2, streams_right(_large)),
+        Check("a masked block in the middle", "masks", 1, streams_right(_masked_later)),
         Check("the state, and the memory of a step", "memory", 2, _memory),
     ),
 )

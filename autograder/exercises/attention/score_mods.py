@@ -229,9 +229,9 @@ EXERCISE = Exercise(
         "without all() is partial. A last block that is cut off counts as partial where something of it is kept.",
     ),
     checks=(
-        Check("`alibi`", "alibi", 1.6, modifies("alibi", Sizes(2, 3, 4, 5))),
-        Check("`soft_cap`", "soft cap", 1.2, modifies("soft_cap", Sizes(2, 2, 4, 4), scale=8.0)),
-        Check("`documents`", "documents", 1.6, modifies("documents", Sizes(3, 1, 8, 8))),
-        Check("`blocks` of causal masks", "blocks", 1.6, blocks_right("causal")),
+        Check("`alibi`", "alibi", 1.5, modifies("alibi", Sizes(2, 3, 4, 5))),
+        Check("`soft_cap`", "soft cap", 1, modifies("soft_cap", Sizes(2, 2, 4, 4), scale=8.0)),
+        Check("`documents`", "documents", 1.5, modifies("documents", Sizes(3, 1, 8, 8))),
+        Check("`blocks` of causal masks", "blocks", 2, blocks_right("causal")),
     ),
 )

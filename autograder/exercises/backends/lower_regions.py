@@ -252,11 +252,11 @@ EXERCISE = Exercise(
         "unless it is an input or has a slot already. An operand with a slot is reloaded; an input is loaded.",
     ),
     checks=(
-        Check("values of small regions", "values", 1.8, lowers(*[drawn(Wish(5))] * 3)),
+        Check("values of small regions", "values", 2, lowers(*[drawn(Wish(5))] * 3)),
         Check(
             "relu and mean.row",
             "operators",
-            1.2,
+            1,
             lowers(*[drawn(LOWERED)] * 3, lambda draw: normalised_rows(draw, 8), together=True),
         ),
         Check("inputs that are repeated", "broadcasts", 2, lowers(*[drawn(REPEATED)] * 3, together=True)),
@@ -273,7 +273,7 @@ EXERCISE = Exercise(
         Check(
             "few accesses to memory",
             "accesses",
-            2.4,
+            2,
             lowers(
                 *[drawn(Wish(20, 5, 7, 4, again=0.35), tight=True)] * 2,
                 *[drawn(Wish(24, 6, 8, 5, again=0.35), tight=True)] * 2,
@@ -283,7 +283,7 @@ EXERCISE = Exercise(
         Check(
             "inputs are loaded again, not spilled",
             "spilled inputs",
-            1.4,
+            1.5,
             lowers(
                 *[drawn(Wish(18, 4, 5, 5, again=0.5), tight=True)] * 2,
                 drawn(Wish(24, 5, 6, 5, again=0.5), tight=True),

@@ -249,8 +249,8 @@ EXERCISE = Exercise(
         "input of its own, a number: `tuple(getattr(value, 'shape', ()))`.",
     ),
     checks=(
-        Check("one graph, and what it computes", "one graph", 2.2, replaced(whole)),
-        Check("graphs with several outputs", "several outputs", 1.6, replaced(several_outputs)),
+        Check("one graph, and what it computes", "one graph", 2, replaced(whole)),
+        Check("graphs with several outputs", "several outputs", 1.5, replaced(several_outputs)),
         Check("the shapes of the example inputs", "shapes", 1, replaced(whole, several_outputs, shapes=True)),
     ),
 )

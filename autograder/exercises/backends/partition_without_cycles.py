@@ -261,23 +261,23 @@ EXERCISE = Exercise(
         "user has no state yet, late is early. A row that picks has the part of its input.",
     ),
     checks=(
-        Check("five small graphs", "small graphs", 3.4, fewest(*map(named, SMALL))),
+        Check("five small graphs", "small graphs", 3, fewest(*map(named, SMALL))),
         Check(
             "as few parts as possible",
             "number of parts",
-            3.4,
+            4,
             fewest(drawn(Shape(16)), drawn(Shape(30, 3)), drawn(Shape(40, 4, 0.35))),
         ),
         Check(
             "few bytes between parts",
             "bytes",
-            2.4,
+            2,
             few_bytes(drawn(Shape(30, 2, early=3), waits=True), drawn(Shape(40, 3, early=4), waits=True)),
         ),
         Check(
             "visits of 100 and 1,000 rows",
             "visits",
-            1.6,
+            1.5,
             fewest(drawn(Shape(100, 4)), drawn(Shape(1000, 8, early=6)), sweeps=SWEEPS, together=True),
         ),
     ),

@@ -167,8 +167,8 @@ EXERCISE = Exercise(
         "has the value that the target takes.",
     ),
     checks=(
-        Check("operators that the target lacks", "operator", 1.4, refuses(other_operator)),
-        Check("dtypes that the operator does not take", "dtype", 1.8, refuses(other_dtype)),
-        Check("more dimensions than the target takes", "rank", 1.6, refuses(larger_rank, exactly_the_rank)),
+        Check("operators that the target lacks", "operator", 1, refuses(other_operator)),
+        Check("dtypes that the operator does not take", "dtype", 2, refuses(other_dtype)),
+        Check("more dimensions than the target takes", "rank", 1.5, refuses(larger_rank, exactly_the_rank)),
     ),
 )

@@ -151,7 +151,7 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("each entry has evidence, hypothesis and change", "entries", 1.5, has_all_parts),
-        Check("each measurement has a counter, its unit, and two numbers", "measurements", 1.5, has_measurements),
+        Check("each measurement has a counter, its unit, and two numbers", "measurements", 1, has_measurements),
         Check("threats to validity, each with an answer", "threats", 1, has_threats),
     ),
 )

@@ -79,6 +79,27 @@ READ_TWICE = [  # in both orders, so that no place among the nodes tells what is
 ]
 
 
+def _written(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    h.neg_()
+    return F.silu(h) * F.silu(x + b)
+
+
+NO_BIAS_SUM = [
+    of(
+        "F.silu(torch.add(x, b, alpha=0.5)) * F.silu(x + b)",
+        lambda x, b: F.silu(torch.add(x, b, alpha=0.5)) * F.silu(x + b),
+        reason="With alpha=0.5 the sum is x + b / 2.",
+    ),
+    of(
+        "h = x + b; h.neg_(); F.silu(h) * F.silu(x + b)",
+        _written,
+        reason="The first sum is written to before SiLU reads it.",
+        plain=of("F.silu(x + b)", literal),
+    ),
+]
+
+
 def large(rows: int, width: int) -> Program:
     """Return the pattern in a size whose time is that of moving bytes, to be timed."""
     return of("F.silu(x + b)", literal, inputs=(TensorSpec((rows, width)), TensorSpec((width,))))
@@ -104,28 +125,34 @@ EXERCISE = Exercise(
         Check(
             "`F.silu(x + b)` becomes one call",
             "pattern",
-            0.6,
+            0.5,
             rewrites([of("F.silu(x + b)", literal)], OPERATOR, continued=True),
         ),
         Check(
             "`torch.add`, and a sum in the middle of a program",
             "spellings",
-            0.35,
+            0.5,
             rewrites(SPELLINGS, OPERATOR, continued=True),
         ),
         Check(
-            "`nn.SiLU` in a module with parameters", "modules", 1.05, rewrites([FEED_FORWARD], OPERATOR, continued=True)
+            "`nn.SiLU` in a module with parameters", "modules", 1, rewrites([FEED_FORWARD], OPERATOR, continued=True)
         ),
         Check(
             "a sum that is read twice stays",
             "refusals",
-            1.8,
+            1,
             rewrites(READ_TWICE, OPERATOR, together=True, continued=True),
+        ),
+        Check(
+            "another sum stays, and one that is written to",
+            "refusals",
+            1,
+            rewrites(NO_BIAS_SUM, OPERATOR, together=True, continued=True),
         ),
         Check(
             "one launch, minimum bytes",
             "counted cost",
-            2.2,
+            2,
             costs(of("F.silu(x + b)", literal), OPERATOR, launches=1),
             speed=True,
         ),

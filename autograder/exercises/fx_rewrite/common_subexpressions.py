@@ -92,6 +92,14 @@ WRITES = shared(
         computes=lambda x, y: torch.tanh(y) * torch.tanh(y) + 0 * x,
     ),
 )
+WHOLE = (TensorSpec((4, 6), torch.int64), TensorSpec((4, 6), torch.int64))
+NUMBERS = shared(
+    "x - 1, x - 1.0, y * 3 + y * 3",
+    lambda x, y: (x - 1, x - 1.0, y * 3 + y * 3),
+    4,
+    warning="1 and 1.0 are equal for Python, and give tensors of different dtypes.",
+    inputs=WHOLE,
+)
 
 EXERCISE = Exercise(
     title="Compute what is equal once",
@@ -109,9 +117,10 @@ EXERCISE = Exercise(
         "write, clear the dict; never share a node that is written to later.",
     ),
     checks=(
-        Check("equal calls become one", "equal calls", 1.6, rewritten(EQUAL, continued=True)),
-        Check("and then those that read them", "equal calls", 1.6, rewritten([READERS], continued=True)),
-        Check("two draws stay two", "random numbers", 0.8, rewritten([DRAWS], continued=True)),
-        Check("a write between two calls keeps them apart", "writes", 0.8, rewritten([WRITES], continued=True)),
+        Check("equal calls become one", "equal calls", 1.5, rewritten(EQUAL, continued=True)),
+        Check("and then those that read them", "equal calls", 1.5, rewritten([READERS], continued=True)),
+        Check("two draws stay two", "random numbers", 0.5, rewritten([DRAWS], continued=True)),
+        Check("a write between two calls keeps them apart", "writes", 0.5, rewritten([WRITES], continued=True)),
+        Check("two numbers that Python takes for equal stay two", "look-alikes", 0.5, rewritten([NUMBERS])),
     ),
 )

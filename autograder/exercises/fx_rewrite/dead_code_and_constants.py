@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from autograder.exercises.programs.library_passes import PASSES_OF_TORCH
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
@@ -63,6 +64,12 @@ def _kept(x: Tensor) -> Tensor:
     return h
 
 
+def _drawn(x: Tensor) -> Tensor:
+    F.dropout(x, 0.5, True)
+    torch.exp(x)
+    return x - 3
+
+
 class Folded(Buffers):
     """One factor that depends only on a buffer."""
 
@@ -99,6 +106,13 @@ KEPT = tidied(
     ),
     counts={"add_": 1},
 )
+DRAWN = tidied(
+    "F.dropout(x, 0.5, True); torch.exp(x); return x - 3",
+    _drawn,
+    2,
+    counts={"torch.nn.functional.dropout": 1},
+    reason="A draw that nobody reads still moves the generator.",
+)
 CONSTANTS = [
     tidied(
         "x * (self.scale.exp() + 1)",
@@ -107,6 +121,32 @@ CONSTANTS = [
         WrongTurn("only the first step was folded: what it gives is constant, too.", calls=2),
     ),
     tidied("f = torch.softmax(self.scale * self.shift, 0); x * f + (f - self.shift.abs())", FoldedTwice, 2),
+]
+
+
+class Trained(Buffers):
+    """A parameter that is read alone, and a constant."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (rows, 8) to (rows, 8)."""
+        return x * (self.weight - 1) + self.shift.neg()
+
+
+class Changed(Buffers):
+    """What a buffer gives, written to afterwards, and a constant."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (rows, 8) to (rows, 8)."""
+        c = self.scale.sin()
+        c.mul_(2)
+        return x * c + self.shift.neg()
+
+
+TRAINED = "Training will change self.weight: what is computed from a parameter is no constant."
+NO_CONSTANT = "What somebody writes to, itself or through a view of it, is no constant."
+NO_CONSTANTS = [
+    tidied("x * (self.weight - 1) + self.shift.neg()", Trained, 3, reason=TRAINED, warning=TRAINED),
+    tidied("c = self.scale.sin(); c.mul_(2); return x * c + self.shift.neg()", Changed, 4, warning=NO_CONSTANT),
 ]
 
 EXERCISE = Exercise(
@@ -125,8 +165,14 @@ EXERCISE = Exercise(
         "`graph.get_attr` bring the result into the graph; `is_impure_node` is the keyword that keeps nodes.",
     ),
     checks=(
-        Check("what nobody reads goes, link by link", "dead code", 1.6, rewritten(DEAD, continued=True)),
-        Check("what writes stays", "side effects", 1.2, rewritten([KEPT], continued=True)),
-        Check("calls on buffers are computed beforehand", "constants", 2, rewritten(CONSTANTS, continued=True)),
+        Check("what nobody reads goes, link by link", "dead code", 1.5, rewritten(DEAD, continued=True)),
+        Check("what writes stays, and what draws", "side effects", 1, rewritten([KEPT, DRAWN], continued=True)),
+        Check("calls on buffers are computed beforehand", "constants", 1.5, rewritten(CONSTANTS, continued=True)),
+        Check(
+            "what training or a write changes is no constant",
+            "refusals",
+            0.5,
+            rewritten(NO_CONSTANTS, together=True, continued=True),
+        ),
     ),
 )

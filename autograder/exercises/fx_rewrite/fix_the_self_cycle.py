@@ -83,6 +83,6 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("one node more, and it reads relu", "one reader", 2, rewritten([ONE], continued=True)),
-        Check("several readers, several relus", "several", 1.6, rewritten(SEVERAL, continued=True)),
+        Check("several readers, several relus", "several", 1.5, rewritten(SEVERAL, continued=True)),
     ),
 )

@@ -174,6 +174,37 @@ READ_TWICE = [
     ),
 ]
 
+
+class Training(nn.Module):
+    """A module in training mode, except for one frozen pair."""
+
+    def __init__(self, norm: Callable[[], nn.Module], frozen: str) -> None:
+        super().__init__()
+        self.frozen = frozen
+        self.norm, self.linear, self.inner, self.outer = norm(), nn.Linear(6, 6), norm(), nn.Linear(6, 6)
+        neutral(self.get_submodule(frozen))
+
+    def train(self, mode: bool = True) -> "Training":
+        """Set the mode of all parts but the frozen one."""
+        super().train(mode)
+        self.get_submodule(self.frozen).eval()
+        return self
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (rows, 6) to (rows, 6)."""
+        return self.outer(self.inner(self.linear(self.norm(x))))
+
+
+OWN_BATCH = "BatchNorm in training normalises with its batch."
+IN_TRAINING = folded(
+    "outer(inner(linear(norm(x)))) in training, but for inner",
+    lambda: Training(batch_norm, "inner"),
+    3,
+    9,
+    training=True,
+    reason=OWN_BATCH,
+)
+
 EXERCISE = Exercise(
     title="Fold a normalisation into the Linear behind it",
     kind=Kind.GRAPH,
@@ -189,8 +220,9 @@ EXERCISE = Exercise(
         "in with `set_submodule`, and refuse where anybody else reads the node or uses the layer.",
     ),
     checks=(
-        Check("BatchNorm goes into the Linear behind it", "BatchNorm", 2.2, rewritten([BATCH_NORM], continued=True)),
-        Check("LayerNorm loses its weight and bias", "LayerNorm", 2.2, rewritten([LAYER_NORM], continued=True)),
-        Check("what somebody else reads stays", "refusals", 1.2, rewritten(READ_TWICE, continued=True)),
+        Check("BatchNorm goes into the Linear behind it", "BatchNorm", 2, rewritten([BATCH_NORM], continued=True)),
+        Check("LayerNorm loses its weight and bias", "LayerNorm", 2, rewritten([LAYER_NORM], continued=True)),
+        Check("what somebody else reads stays", "refusals", 1, rewritten(READ_TWICE, continued=True)),
+        Check("a BatchNorm in training stays", "training mode", 0.5, rewritten([IN_TRAINING])),
     ),
 )

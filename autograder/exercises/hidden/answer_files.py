@@ -42,20 +42,20 @@ class Answers:
         """Return the reference solution as a control."""
         return Control(REFERENCE, self.text, marks)
 
-    def file(self, name: str, marks: float, *, below: bool = False) -> Control:
+    def file(self, name: str, marks: float, *, below: bool = False, trap: str = "") -> Control:
         """Return the answer in the file that is named after the exercise and the control."""
         ending = re.sub(r"\W+", "_", name.replace("'", "").lower())
         folder = FOLDER / self._lesson / self._exercise
         stem = f"{self._exercise}/{ending}" if folder.is_dir() else f"{self._exercise}_{ending}"
-        return Control(name, self._read(stem), marks, below)
+        return Control(name, self._read(stem), marks, below, trap)
 
     def styles(self, marks: float) -> tuple[Control, ...]:
         """Return the answers in the file with the exercise's answers in other styles, each as a control."""
         return tuple(Control(name, text, marks) for name, text in sections(self._read(f"{self._exercise}_styles")))
 
-    def edited(self, name: str, marks: float, *edits: tuple[str, str], below: bool = False) -> Control:
+    def edited(self, name: str, marks: float, *edits: tuple[str, str], below: bool = False, trap: str = "") -> Control:
         """Return the reference with some of its text replaced; see `edited`."""
-        return Control(name, edited(self.text, *edits), marks, below)
+        return Control(name, edited(self.text, *edits), marks, below, trap)
 
     def _read(self, stem: str) -> str:
         return (FOLDER / self._lesson / f"{stem}.py").read_text("utf-8")

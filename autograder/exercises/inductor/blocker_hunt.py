@@ -298,10 +298,10 @@ EXERCISE = Exercise(
         "amax and amin; torch.var_mean collects both in one loop.",
     ),
     checks=(
-        Check("`blockers` on the five programs", "the five programs", 1.25, names(five, beside=tuple(WORDS.values()))),
-        Check("`blockers` on short listings", "short listings", 0.75, names(short)),
+        Check("`blockers` on the five programs", "the five programs", 1, names(five, beside=tuple(WORDS.values()))),
+        Check("`blockers` on short listings", "short listings", 0.5, names(short)),
         *(
-            Check(f"`{name}` fuses as far as it can", word, 0.8, fuses(*sized(name, (ROWS, COLUMNS))))
+            Check(f"`{name}` fuses as far as it can", word, 1, fuses(*sized(name, (ROWS, COLUMNS))))
             for name, word in WORDS.items()
         ),
     ),

@@ -301,8 +301,8 @@ EXERCISE = Exercise(
         "the verdict is a comparison of both directions with the hypothesis.",
     ),
     checks=(
-        Check("kernels and bytes of the record repeat", "counts", 1.4, counts),
-        Check("c4 is bytes over the minimum", "C4", 0.8, ratios),
-        Check("the verdict follows", "verdict", 0.8, verdict),
+        Check("kernels and bytes of the record repeat", "counts", 1, counts),
+        Check("c4 is bytes over the minimum", "C4", 1, ratios),
+        Check("the verdict follows", "verdict", 1, verdict),
     ),
 )

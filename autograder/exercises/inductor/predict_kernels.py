@@ -116,8 +116,8 @@ EXERCISE = Exercise(
         "A library call or a break ends the waiting work: one launch if there was any. At the end, look once more.",
     ),
     checks=(
-        Check("the calls of programs of one graph", "one graph", 1.2, predicts("calls", few)),
+        Check("the calls of programs of one graph", "one graph", 1, predicts("calls", few)),
         Check("the kernels of programs of one graph", "one graph", 2, predicts("kernels", straight)),
-        Check("the kernels of programs with breaks", "breaks", 1.6, predicts("kernels", with_breaks)),
+        Check("the kernels of programs with breaks", "breaks", 1.5, predicts("kernels", with_breaks)),
     ),
 )

@@ -258,7 +258,7 @@ EXERCISE = Exercise(
         Check(
             f"`{name}` moves at most {MOST} times the minimum, with the right values",
             word,
-            2.1,
+            2,
             at(name, SIZES[name]),
             speed=name == "shares",
         )

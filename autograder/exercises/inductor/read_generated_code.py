@@ -160,8 +160,8 @@ EXERCISE = Exercise(
         "next line that is only a semicolon, and look for reads in it.",
     ),
     checks=(
-        Check("sizes of loops, and functions", "loops", 1.6, reads_right(["sizes", "functions"], _some, "loops")),
-        Check("what is written, and read", "pointers", 1.2, reads_right(["writes", "reads"], _reused, "pointers")),
+        Check("sizes of loops, and functions", "loops", 1.5, reads_right(["sizes", "functions"], _some, "loops")),
+        Check("what is written, and read", "pointers", 1, reads_right(["writes", "reads"], _reused, "pointers")),
         Check("the reductions", "reductions", 1, reads_right(["reductions"], _reducing, "reductions")),
         Check("what is read under a mask", "masks", 1, reads_right(["masked"], _masks, "masks")),
     ),

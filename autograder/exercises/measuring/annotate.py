@@ -178,6 +178,6 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("ranges appear and nest", "nesting", 2, logs(whole, "nesting")),
-        Check("a failure closes every range that is open", "failures", 1.6, logs(failing, "failures")),
+        Check("a failure closes every range that is open", "failures", 1.5, logs(failing, "failures")),
     ),
 )

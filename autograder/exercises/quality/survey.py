@@ -13,6 +13,7 @@ from typing import Any
 
 from autograder.exercises import find
 from autograder.exercises.quality.controls import controls
+from autograder.exercises.quality.foreseen_marks import unforeseen
 from autograder.exercises.quality.mutants import Mutant, mutants
 from autograder.exercises.registry import hidden_part
 from autograder.host.draw import Draw
@@ -41,6 +42,7 @@ class ControlResult:
     stated: str
     points: float
     as_stated: bool
+    unforeseen: str = ""  # a sentence, where no student could foresee the mark
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class Quality:
             for c in self.controls
             if not c.as_stated
         ]
+        found += [f"Control {c.name!r}: {c.unforeseen}" for c in self.controls if c.unforeseen]
         if len(self.mutants) >= SMALLEST_SAMPLE_JUDGED and self.score < LEAST_SCORE:
             found.append(f"The checks notice {self.score:.0%} of the mutants; {LEAST_SCORE:.0%} are asked for.")
         return tuple(found)
@@ -144,9 +147,11 @@ def _judged(exercise: Exercise, answer: str, sandbox: Sandbox, seed: int) -> Exe
 
 
 def _control(exercise: Exercise, control: Control, sandbox: Sandbox, seed: int) -> ControlResult:
-    points = _judged(exercise, control.answer, sandbox, seed).points
+    record = _judged(exercise, control.answer, sandbox, seed)
     stated = f"{'less than ' if control.below else ''}{control.marks:g}"
-    return ControlResult(control.name, stated, points, control.passes(points))
+    return ControlResult(
+        control.name, stated, record.points, control.passes(record.points), unforeseen(control, record)
+    )
 
 
 def _mutant(exercise: Exercise, mutant: Mutant, sandbox: Sandbox, seed: int) -> MutantResult:

@@ -40,13 +40,24 @@ EXERCISE = Exercise(
         "Put the matches of both into one Matches((*exact, *named)), and drop a named one whose module is of torch.nn.",
     ),
     checks=(
-        Check("the function, in two layers", "patterns", 2, schedules(found("with F.gelu", 2, layers=2))),
-        Check("the module nn.GELU", "patterns", 1.2, schedules(found("with nn.GELU", 1, activation="gelu module"))),
+        Check("the function, in two layers", "patterns", 1.5, schedules(found("with F.gelu", 2, layers=2))),
+        Check("the module nn.GELU", "patterns", 1.5, schedules(found("with nn.GELU", 1, activation="gelu module"))),
         Check(
             "a class of its own, called fast_gelu",
             "names",
-            1.6,
+            1,
             schedules(found("with FastGelu", 1, activation="own gelu", names={"activation": "fast_gelu"})),
+        ),
+        Check(
+            "another activation stays, whatever it is called",
+            "look-alikes",
+            1,
+            schedules(
+                found("with ReLU", 0, activation="relu"),
+                found("with tanh GELU, called gelu_new", 0, activation="tanh module", names={"activation": "gelu_new"}),
+                found("with F.gelu", 1),
+                together=True,
+            ),
         ),
     ),
 )

@@ -65,6 +65,16 @@ def fused(name: str, layers: int = 1, *, training: bool = False, counted: bool =
     )
 
 
+def norm_first(**arguments: Any) -> Scheduled:
+    """Return an encoder in which nothing fits."""
+    return Scheduled(
+        "with norm_first",
+        {"norm_first": True, **arguments},
+        {OPERATOR: 0},
+        reason="There LayerNorm comes before the block, and the sum is read again as the next residual.",
+    )
+
+
 def why_nothing_was_fused(called: Sequence[str]) -> str:
     """Return the likely reason why no call of the operator is among the names of all calls."""
     if SEPARATED not in called:
@@ -103,14 +113,20 @@ EXERCISE = Exercise(
         "with compiler=a function that calls the operator.",
     ),
     checks=(
-        Check("one layer", "pattern", 1.8, schedules(fused("of one layer"))),
-        Check("all layers", "several layers", 1.6, schedules(fused("of two layers", 2, dropout=0.1))),
+        Check("one layer", "pattern", 1.5, schedules(fused("of one layer"))),
+        Check("all layers", "several layers", 1.5, schedules(fused("of two layers", 2, dropout=0.1))),
         Check(
             "probability, mode and eps in training",
             "training mode",
             2,
             schedules(fused("in training mode", dropout=0.25, training=True)),
         ),
-        Check("launches", "counted cost", 2.8, schedules(fused("of one layer", counted=True)), speed=True),
+        Check(
+            "LayerNorm before the block, and one layer",
+            "look-alikes",
+            0.5,
+            schedules(norm_first(), fused("of one layer, without dropout"), together=True),
+        ),
+        Check("launches", "counted cost", 3, schedules(fused("of one layer", counted=True)), speed=True),
     ),
 )

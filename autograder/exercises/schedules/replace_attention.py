@@ -1,5 +1,6 @@
 """Exercise 06.5: replace every SelfAttention by an attention that calls one operator."""
 
+from dataclasses import replace
 from typing import Any
 
 from autograder.exercises.programs.library_passes import PASSES
@@ -11,6 +12,7 @@ OPERATOR = "torch.nn.functional.scaled_dot_product_attention"
 SOFTMAX, LINEAR = "torch.softmax", "torch.nn.Linear"
 
 
+MODE = "Ask for `self.training` in forward, each time: a model changes its mode after it was scheduled."
 ARGUMENTS = ("query", "key", "value", "attn_mask", "dropout_p")
 
 
@@ -42,6 +44,11 @@ def replaced(name: str, layers: int = 1, *, training: bool = False, **arguments:
     )
 
 
+def switched(name: str, layers: int = 1, **arguments: Any) -> Scheduled:
+    """Return an encoder that is scheduled in training mode, and is in evaluation mode afterwards."""
+    return replace(replaced(name, layers, **arguments), switched=True, reason=MODE)
+
+
 EXERCISE = Exercise(
     title="Replace attention",
     kind=Kind.SCHEDULE,
@@ -54,13 +61,22 @@ EXERCISE = Exercise(
         "Dropout is a number of the call: pass dropout_p=p while training, and 0.0 otherwise, always as a float.",
     ),
     checks=(
-        Check("one layer, one call", "values", 2, schedules(replaced("of one layer"))),
-        Check("every layer", "several layers", 1.4, schedules(replaced("of two layers", 2))),
+        Check("one layer, one call", "values", 1.5, schedules(replaced("of one layer"))),
+        Check("every layer", "several layers", 1, schedules(replaced("of two layers", 2))),
         Check(
             "dropout in training",
             "training mode",
-            1.4,
+            1,
             schedules(replaced("in training mode", dropout=0.25, training=True)),
+        ),
+        Check(
+            "none in evaluation, also after a change of mode",
+            "evaluation mode",
+            1,
+            schedules(
+                replaced("with dropout, in evaluation mode", dropout=0.25),
+                switched("scheduled in training and then switched to evaluation", dropout=0.25),
+            ),
         ),
     ),
 )

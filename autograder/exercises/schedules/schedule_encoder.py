@@ -1,5 +1,7 @@
 """Exercise 06.6: one schedule for every encoder, with a configuration that selects its steps."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from autograder.exercises.programs.library_passes import PASSES
@@ -14,6 +16,10 @@ OPERATORS = {
 IN_A_LAYER = {"attention": 1, "gelu": 1, "block_ends": 2}
 ALL = dict.fromkeys(OPERATORS, True)
 LAUNCHES = 10  # of one layer with all steps of the schedule
+FROZEN = (
+    "A flat trace asks for `self.training` once and writes the answer into the graph: keep the module that asks whole, "
+    "with leaf_modules."
+)
 TWICE = "The schedule was applied twice; a part that is traced or replaced already should be left as it is."
 
 
@@ -48,6 +54,20 @@ def scheduled(
     )
 
 
+def in_both_modes(*, layers: int, dropout: float) -> Sequence[Scheduled]:
+    """Return an encoder in training, and one that is scheduled in training and is in evaluation afterwards."""
+    last = f"p = {dropout}"
+    return (
+        replace(scheduled(f"in training mode, {last}", ALL, layers, dropout=dropout), training=True),
+        replace(
+            scheduled(f"scheduled in training and then switched to evaluation, {last}", ALL, layers, dropout=dropout),
+            switched=True,
+            literals={OPERATORS["attention"]: (0.0,)},
+            reason=FROZEN,
+        ),
+    )
+
+
 LONG = scheduled("of one layer with long sequences", ALL, width=64, heads=4)
 
 EXERCISE = Exercise(
@@ -72,11 +92,11 @@ EXERCISE = Exercise(
         "`leaf_modules=(...,)` with the class of your attention keeps that whole.",
     ),
     checks=(
-        Check("everything, in one layer", "composition", 1.8, schedules(scheduled("of one layer", ALL))),
+        Check("everything, in one layer", "composition", 1.5, schedules(scheduled("of one layer", ALL))),
         Check(
             "one step at a time",
             "configuration",
-            1.7,
+            1.5,
             schedules(
                 *(
                     scheduled(f"with {key} alone", {**dict.fromkeys(OPERATORS, False), key: True}, 2)
@@ -84,6 +104,12 @@ EXERCISE = Exercise(
                 )
             ),
         ),
-        Check("launches", "counted cost", 2.5, schedules(scheduled("of two layers", ALL, 2, counted=True)), speed=True),
+        Check(
+            "training mode, and evaluation after it",
+            "training mode",
+            1,
+            schedules(*in_both_modes(layers=1, dropout=0.25)),
+        ),
+        Check("launches", "counted cost", 2, schedules(scheduled("of two layers", ALL, 2, counted=True)), speed=True),
     ),
 )

@@ -49,12 +49,18 @@ EXERCISE = Exercise(
         "Loop over a list of the paths, keep those whose module is an nn.Linear of that name, and call decompose().",
     ),
     checks=(
-        Check("one name, one layer", "navigation", 1.6, schedules(separated("of one layer, name 'query'", "query", 1))),
+        Check("one name, one layer", "navigation", 1.5, schedules(separated("of one layer, name 'query'", "query", 1))),
         Check(
             "every layer that has the name, and no other",
             "navigation",
-            2,
+            1.5,
             of_every_layer,
+        ),
+        Check(
+            "a part of that name that is no linear layer",
+            "look-alikes",
+            0.5,
+            schedules(separated("in which attention is called 'dense', too", "dense", 3, names={"attention": "dense"})),
         ),
     ),
 )

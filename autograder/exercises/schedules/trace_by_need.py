@@ -1,5 +1,6 @@
 """Exercise 06.2: trace the feed-forward parts of a model that cannot be traced as a whole."""
 
+from dataclasses import replace
 from typing import Any
 
 from autograder.exercises.programs.library_passes import PASSES
@@ -45,14 +46,20 @@ EXERCISE = Exercise(
         Check(
             "the feed-forward part of one layer is a flat graph",
             "tracing",
-            2.4,
+            2,
             schedules(flattened("of one layer, which branches", "layers.0.feed_forward")),
         ),
         Check(
             "the part of every layer",
             "several layers",
-            2.4,
+            2,
             of_every_layer,
+        ),
+        Check(
+            "training mode",
+            "training mode",
+            1,
+            schedules(replace(flattened("in training mode", "layers.0.feed_forward", dropout=0.25), training=True)),
         ),
     ),
 )

@@ -103,6 +103,7 @@ WRONG_SLOPES: Sequence[tuple[Callable[[Tensor], Tensor], str]] = (
 )
 """Mistakes in the slope of GELU, and what is said of them."""
 
+NO_GRAD = "Chain rule: the incoming gradient `grad` has to be multiplied in."
 FIRST_ONLY = "The bias gradient was summed over the first dimension only; sum over all but the last."
 MISCONCEPTIONS = {
     FORWARD: (
@@ -127,7 +128,7 @@ MISCONCEPTIONS = {
         *(Misconception(functools.partial(_gradients, slope=wrong), says) for wrong, says in WRONG_SLOPES),
         Misconception(
             lambda g, x, b: _gradients(torch.ones_like(g), x, b, _slope),
-            "Chain rule: the incoming gradient `grad` has to be multiplied in.",
+            NO_GRAD,
         ),
     ),
 }
@@ -151,7 +152,8 @@ def backwards(shapes: Sequence[tuple[int, ...]]) -> Callable[[Draw], list[Case]]
 def agrees(name: str, cases: Callable[[Draw], list[Case]], *, counted: Collection[str] = ()) -> Run:
     """Return a check that the scripted function equals its formula in several calls after one load.
 
-    A misconception costs the points of a check whose sentence is among `counted`; elsewhere it is taken for right.
+    A misconception costs the points of a check whose sentence is among `counted`; elsewhere it is taken for right. A
+    backward that leaves out the incoming gradient is the gradient of nothing, and costs those of every check.
     """
     reference: Callable[..., Any] = forward if name == FORWARD else backward
     names = {FORWARD: ("the output",), BACKWARD: ("the gradient by x", "the gradient by the bias")}[name]
@@ -166,7 +168,7 @@ def agrees(name: str, cases: Callable[[Draw], list[Case]], *, counted: Collectio
             except CheckFailedError as error:
                 reply = Reply(outputs, len(names) > 1, (), (), ())
                 said = explained(reply, case, names, MISCONCEPTIONS[name])
-                if not said or said in counted:
+                if not said or said in (*counted, NO_GRAD):
                     raise CheckFailedError(f"{name}: {said or error}") from None
 
     return run
@@ -257,10 +259,10 @@ EXERCISE = Exercise(
     checks=(
         Check("the output is GELU of x + bias", "values", 2, agrees(FORWARD, forwards(SMALL), counted=every(FORWARD))),
         Check(
-            "both gradients, of a matrix", "gradients", 2.6, agrees(BACKWARD, backwards(SMALL), counted=every(BACKWARD))
+            "both gradients, of a matrix", "gradients", 3, agrees(BACKWARD, backwards(SMALL), counted=every(BACKWARD))
         ),
-        Check("the forward is one group", "one group", 2.2, one_group(FORWARD, forwards([(4, 8)]))),
-        Check("the backward's arithmetic is one group", "one group", 1.8, one_group(BACKWARD, backwards([(4, 8)]))),
+        Check("the forward is one group", "one group", 2, one_group(FORWARD, forwards([(4, 8)]))),
+        Check("the backward's arithmetic is one group", "one group", 2, one_group(BACKWARD, backwards([(4, 8)]))),
     ),
     hints=(
         "Look at the formula of the section above with h = x + bias; the backward needs its derivative by h, "

@@ -212,9 +212,9 @@ EXERCISE = Exercise(
     masked=("course_lib.capture.fusion_groups",),  # it would find the groups
     wall_s=20,
     checks=(
-        Check("groups at the top of a graph", "top level", 1.9, groups_right(flat, "top level")),
-        Check("groups inside If and Loop", "blocks", 1.9, groups_right(branched, "blocks")),
-        Check("groups inside a DifferentiableGraph", "held graphs", 1.9, groups_right(differentiable, "held graphs")),
+        Check("groups at the top of a graph", "top level", 1.5, groups_right(flat, "top level")),
+        Check("groups inside If and Loop", "blocks", 2, groups_right(branched, "blocks")),
+        Check("groups inside a DifferentiableGraph", "held graphs", 2, groups_right(differentiable, "held graphs")),
     ),
     hints=(
         "A node can hold others in two ways: in its blocks (`node.blocks()`), and in a graph of its own "

@@ -276,8 +276,9 @@ EXERCISE = Exercise(
     points=4,
     wall_s=20,
     checks=(
-        Check("traces that warn, and one without fault", "traces", 1.2, told_apart(SNIPPETS["traces"])),
-        Check("scripts", "scripts", 1.2, told_apart(SNIPPETS["scripts"])),
+        Check("traces that warn, and one without fault", "traces", 1, told_apart(SNIPPETS["traces"])),
+        Check("scripts", "scripts", 1, told_apart(SNIPPETS["scripts"])),
+        Check("traces without a warning", "silence", 0.5, told_apart(SNIPPETS["silent traces"])),
     ),
     hints=(
         "Sort by what is there: an error, a warning, a difference, or nothing of all that.",

@@ -85,7 +85,7 @@ def _described(question: Question) -> str:
 
 
 def _visible(group: str) -> Check:
-    return Check(f"{group}, a few rows", group, 1.6, predicted(questions(group, largest=7, rounds=1)))
+    return Check(f"{group}, a few rows", group, 1.5, predicted(questions(group, largest=7, rounds=1)))
 
 
 EXERCISE = Exercise(

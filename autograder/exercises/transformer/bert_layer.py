@@ -71,8 +71,16 @@ def of_layer(state: State, i: int) -> dict[str, torch.Tensor]:
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
+ADD = "add what goes into a part to what comes out of it."
+NO_SUM = (("There is", ()), ("The feed-forward part has", ("attention",)), ("Attention has", ("feed_forward",)))
+"""Where the sum is missing, and the parts that have one."""
+
+
 def _mistakes(norm_first: bool) -> tuple[Mistake, ...]:
-    """Return common mistakes as options of `encoder`; both checks of values count those of "norm"."""
+    """Return common mistakes as options of `encoder`.
+
+    Both checks of values count those of "norm", and those of "residual" in full: a missing sum is the idea itself.
+    """
 
     def wrong(says: str, counted: str = "norm", **options: Any) -> Mistake:
         return Mistake(options, says, counted)
@@ -85,9 +93,7 @@ def _mistakes(norm_first: bool) -> tuple[Mistake, ...]:
     normed = "of {} adds the normed input; it should add the input as it came: x + part(norm(x))."
     return (
         wrong(order, norm_first=not norm_first),
-        wrong("There is no residual sum: what goes into a part must be added to what comes out.", added=()),
-        wrong("The feed-forward part has no residual sum: add what goes in to what comes out.", added=("attention",)),
-        wrong("Attention has no residual sum: add what goes in to what comes out.", added=("feed_forward",)),
+        *(wrong(f"{where} no residual sum: {ADD}", "residual", added=added) for where, added in NO_SUM),
         wrong("The residual sum " + normed.format("each part"), from_norm=BOTH),
         wrong("The residual sum " + normed.format("attention"), from_norm=("attention",)),
         wrong("The residual sum " + normed.format("the feed-forward part"), from_norm=("feed_forward",)),
@@ -140,11 +146,13 @@ def formula_of(
     """Return the formula that the answer has to compute with these weights: with its known mistakes.
 
     Raises `CheckFailedError` for a mistake that the check of `category` counts. One that is made with the norm last is
-    not counted a second time with the norm first.
+    not counted a second time with the norm first, but for a missing residual sum.
     """
     found = mistakes_of(answer, draw, norm_first=norm_first) or ()
-    counted = "masks" if category == "masks" else "norm" if category.startswith("norm") else ""
     before = (mistakes_of(answer, draw, norm_first=False) or ()) if category == "norm first" else ()
+    if category in ("norm last", "norm first", "residual path"):
+        require_none_of("residual", found)
+    counted = "masks" if category == "masks" else "norm" if category.startswith("norm") else ""
     require_none_of(counted, [m for m in found if m.options not in [earlier.options for earlier in before]])
     return encoder(state, sizes, **({"norm_first": norm_first} | options_of(found)))
 
@@ -216,10 +224,10 @@ EXERCISE = Exercise(
     ready_made=READY_MADE,
     wall_s=120,
     checks=(
-        Check("names and shapes of all parameters", "parameters", 1.6, _parameters),
-        Check("equal to BERT's formula, norm last", "norm last", 2.2, equal(norm_first=False)),
-        Check("equal to the formula with the norm first", "norm first", 1.8, equal(norm_first=True)),
-        Check("the mask reaches every layer", "masks", 1.5, _masked),
+        Check("names and shapes of all parameters", "parameters", 1, _parameters),
+        Check("equal to BERT's formula, norm last", "norm last", 3, equal(norm_first=False)),
+        Check("equal to the formula with the norm first", "norm first", 2, equal(norm_first=True)),
+        Check("the mask reaches every layer", "masks", 1, _masked),
     ),
     hints=(
         "Two parts, each with a residual sum and a LayerNorm. Where does the sum take its second half from?",

@@ -128,8 +128,8 @@ EXERCISE = Exercise(
     masked=("course_lib.models", "course_lib.training"),
     wall_s=60,
     checks=(
-        Check("both permutes discarded: wrong, and in silence", "both", 1.8, disproves(_trials)),
-        Check("one permute discarded: wrong, and in silence", "one", 0.6, disproves(_back)),
+        Check("both permutes discarded: wrong, and in silence", "both", 1.5, disproves(_trials)),
+        Check("one permute discarded: wrong, and in silence", "one", 0.5, disproves(_back)),
     ),
     hints=(
         "Without the permute, which two axes are multiplied with each other, and which shape do the scores have?",

@@ -209,9 +209,9 @@ EXERCISE = Exercise(
     ready_made=("transformers.data.data_collator",),
     wall_s=60,
     checks=(
-        Check("tokens that are not asked for stay", "untouched tokens", 1.3, _elsewhere_untouched),
-        Check("15 of 100 selected; of these 80 masked, 10 replaced, 10 kept", "shares", 2.4, _shares),
-        Check("the loss looks at selected tokens only", "loss", 1.9, _loss),
+        Check("tokens that are not asked for stay", "untouched tokens", 1.5, _elsewhere_untouched),
+        Check("15 of 100 selected; of these 80 masked, 10 replaced, 10 kept", "shares", 2, _shares),
+        Check("the loss looks at selected tokens only", "loss", 2, _loss),
     ),
     hints=(
         "Three independent questions for each token: is it selected, what is its fate, which letter would replace it?",

@@ -244,10 +244,10 @@ EXERCISE = Exercise(
     ready_made=READY_MADE,
     wall_s=120,
     checks=(
-        Check("names and shapes of all parameters", "parameters", 1.6, _parameters),
-        Check("equal to the formula, with the grader's weights", "values", 2.5, _values),
-        Check("a masked token changes nothing elsewhere", "masks", 1.6, _mask_hides),
-        Check("gradients by the input and every parameter", "gradients", 1.3, _gradients),
+        Check("names and shapes of all parameters", "parameters", 1, _parameters),
+        Check("equal to the formula, with the grader's weights", "values", 3, _values),
+        Check("a masked token changes nothing elsewhere", "masks", 2, _mask_hides),
+        Check("gradients by the input and every parameter", "gradients", 1, _gradients),
     ),
     hints=(
         "Write the shape after each line. Which one is (batch, heads, sequence, head size), and how did it get there?",

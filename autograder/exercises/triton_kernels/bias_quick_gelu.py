@@ -96,20 +96,20 @@ EXERCISE = Exercise(
         "launcher; COLUMNS=triton.next_power_of_2(x.shape[1]), ROWS=8, and a grid of (triton.cdiv(n_rows, 8),).",
     ),
     checks=(
-        Check("the values", "values", 2.4, holds(_even, biased, NAMES, RIGHT)),
+        Check("the values", "values", 2, holds(_even, biased, NAMES, RIGHT)),
         Check(
-            "no access outside, no element shared", "accesses", 1.6, holds(_uneven, biased, NAMES, inside, apart, NEAR)
+            "no access outside, no element shared", "accesses", 1, holds(_uneven, biased, NAMES, inside, apart, NEAR)
         ),
         Check(
             "loads of elements",
             "loads",
-            1.4,
+            2,
             holds(COUNTED, biased, NAMES, NEAR, loads_at_most(_loads, RARELY)),
         ),
         Check(
             "several programs, and each element stored once",
             "loads",
-            0.8,
+            0.5,
             holds(
                 COUNTED,
                 biased,

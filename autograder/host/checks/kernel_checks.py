@@ -175,7 +175,7 @@ def whole_blocks(run: KernelRun, case: Case) -> None:
 
 
 def loads_at_most(limit: Callable[[Case], int], why: str) -> Demand:
-    """Demand that all launches together load at most `limit(case)` elements; twice as many earn half of the points."""
+    """Demand that all launches together load at most `limit(case)` elements; twice as many earn nothing."""
 
     def demand(run: KernelRun, case: Case) -> None:
         _require_few("loads", run.loads, limit(case), why, case)
@@ -184,7 +184,7 @@ def loads_at_most(limit: Callable[[Case], int], why: str) -> Demand:
 
 
 def stores_at_most(limit: Callable[[Case], int], why: str) -> Demand:
-    """Demand that all launches together store at most `limit(case)` elements; twice as many earn half of the points."""
+    """Demand that all launches together store at most `limit(case)` elements; twice as many earn nothing."""
 
     def demand(run: KernelRun, case: Case) -> None:
         _require_few("stores", run.stores, limit(case), why, case)
@@ -241,7 +241,7 @@ def _unwritten(traffic: OperandTraffic, name: str, case: Case) -> str:
 
 def _require_few(what: str, found: int, limit: int, why: str, case: Case) -> None:
     if found > limit:
-        share = max(0.0, (3 - found / max(1, limit)) / 2)
+        share = max(0.0, 2 - found / max(1, limit))
         raise CheckFailedError(
             f"The kernels have {found:,} {what} of elements{case.where}, where {limit:,} are enough: {why}", share=share
         )

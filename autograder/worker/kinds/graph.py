@@ -32,10 +32,20 @@ def graph_answer(entry: Callable[..., Any]) -> Handlers:
         result = getattr(result, "graph_module", result)  # a torch.fx PassResult is accepted too
         if not isinstance(result, torch.fx.GraphModule):
             raise NotAGraphError(f"The pass returned a {type(result).__name__}; return the transformed GraphModule.")
+        result = _flattened(result)
         _cut_off_from_parameters(result)
         return written(result)
 
     return {Transform: transform}
+
+
+def _flattened(graph_module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Return the graph with the operators of the modules that a schedule put into it, which are no data themselves."""
+    layers = sys.modules.get("course_lib.schedule.layers")
+    called = [graph_module.get_submodule(str(n.target)) for n in graph_module.graph.find_nodes(op="call_module")]
+    if layers is None or not any(type(module).__module__ == layers.__name__ for module in called):
+        return graph_module
+    return torch.fx.GraphModule(graph_module, torch.fx.Tracer().trace(graph_module))
 
 
 def _cut_off_from_parameters(graph_module: torch.fx.GraphModule) -> None:

@@ -47,7 +47,7 @@ def test_the_limit_shows_in_record_reports_and_marks():
     record = judged(SILU, reference(SILU, IGNORES_ALPHA))
     assert sum(check.points for check in record.checks) > 7.2
     assert record.points == 7.2
-    assert "a hidden check of refusals" in record.cap
+    assert "the check `another sum stays, and one that is written to`, and 1 more" in record.cap
     assert "look-alikes stay" not in record.cap  # students see the category alone
     assert SENTENCE in " ".join(exercise_text(record).split())
     assert SENTENCE in exercise_html(record)
@@ -73,7 +73,7 @@ def test_half_of_the_ends_earn_half():
 
 def test_a_pass_may_refuse_wherever_the_graph_writes():
     change = ("between = nodes[nodes.index(product):nodes.index(node)]", "between = nodes")
-    assert judged(RMS, reference(RMS, change), only=["what is needed elsewhere stays"]).points == 1.9
+    assert judged(RMS, reference(RMS, change), only=["what is needed elsewhere stays"]).points == 2
 
 
 def test_the_function_of_the_kernel_may_be_the_target():
@@ -88,14 +88,14 @@ def test_three_projections_may_be_one_product():
         "torch.cat([self.query.weight, self.key.weight, self.value.weight]), "
         "torch.cat([self.query.bias, self.key.bias, self.value.bias])).chunk(3, -1))",
     )
-    assert judged(ATTENTION, reference(ATTENTION, parts), only=["one layer, one call"]).points == 2
+    assert judged(ATTENTION, reference(ATTENTION, parts), only=["one layer, one call"]).points == 1.5
 
 
 @pytest.mark.parametrize("exercise_id", PASSES)
-def test_refusals_weigh_35_to_40_percent_of_a_pass(exercise_id):
+def test_refusals_weigh_35_to_45_percent_of_a_pass(exercise_id):
     exercise = find(exercise_id, hidden=True)
     weight = sum(check.points for check in exercise.checks if check.category in REFUSALS)
-    assert 0.35 <= weight / exercise.points <= 0.4 + 1e-9
+    assert 0.35 <= weight / exercise.points <= 0.45
 
 
 def test_every_pass_and_schedule_is_held_to_the_values_of_its_programs():

@@ -12,11 +12,13 @@ import pytest
 
 from autograder.exercises import all_exercises, find
 from autograder.exercises.quality.controls import controls
+from autograder.exercises.quality.foreseen_marks import unforeseen
 from autograder.exercises.registry import hidden_part
 from autograder.host.exercise import Control
 from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
 from autograder.host.sandbox import open_sandbox
+from tests.autograder.exercises.test_foreseen_marks import OLDER
 from tests.drawn import chance, some, third
 
 REFERENCES = third(all_exercises(), name="references")
@@ -41,6 +43,8 @@ def test_a_control_gets_exactly_its_marks(exercise_id, control):
     wrong = [f"{c.name}: {c.points:g} of {c.max_points:g} {c.message}" for c in record.checks]
     assert control.passes(record.points), f"seed {SEED}, {record.status}: {record.message}\n" + "\n".join(wrong)
     assert record.max_points == exercise.points
+    if not exercise_id.startswith(OLDER):
+        assert unforeseen(control, record) == "", "\n".join(wrong)
 
 
 @pytest.mark.parametrize("exercise_id", all_exercises())

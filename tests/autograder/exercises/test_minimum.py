@@ -23,7 +23,7 @@ MIX, SCORES = "torch.addmm(a @ top, b, bottom)", "q @ k.t() * q.shape[1] ** (-0.
 def said(*changes):
     """All that the report says of lean functions with some text in them replaced; none of them earns anything."""
     record = judged(MINIMUM, reference(MINIMUM, *changes), hidden=False)
-    assert record.points == pytest.approx(2.1 * (4 - len(changes)))
+    assert record.points == pytest.approx(2 * (4 - len(changes)))
     return "\n".join(c.message for c in record.checks)
 
 
@@ -111,13 +111,13 @@ TRICKS = [
 def test_waste_cannot_be_hidden_from_the_grader(name, before, body):
     answer = before + reference(MINIMUM, (SHARES, body))
     record = judged(MINIMUM, answer, only=[LEAN_MIX, LEAN_SHARES])
-    assert [check.points for check in record.checks] == [2.1, 0]
+    assert [check.points for check in record.checks] == [2, 0]
 
 
 def test_a_function_that_is_lean_in_one_shape_only_gets_nothing_for_others():
     answer = reference(MINIMUM, (SHARES, f"columns / columns.sum() if x.shape[0] == 256 else {WASTEFUL}"))
     record = judged(MINIMUM, answer, only=[LEAN_SHARES, "`shares` in other shapes"])
-    assert [check.points for check in record.checks] == [2.1, 0]
+    assert [check.points for check in record.checks] == [2, 0]
 
 
 def test_what_is_kept_in_half_precision_on_the_way_is_wrong():
@@ -127,7 +127,7 @@ def test_what_is_kept_in_half_precision_on_the_way_is_wrong():
         ("columns = x.sum(0)", "columns = x.half().sum(0).float()"),
         (MIX, "(a.half() @ top.half() + b.half() @ bottom.half()).float()"),
     )
-    assert judged(MINIMUM, answer, hidden=False).points == pytest.approx(2.1)
+    assert judged(MINIMUM, answer, hidden=False).points == pytest.approx(2)
 
 
 PROGRAMS = option_programs(30, 40)
@@ -250,7 +250,7 @@ def test_a_hypothesis_after_the_fact_is_found_out():
         ("'confirmed' if seen == expected else 'refuted'", "'confirmed'"),
     )
     record = judged(EXPERIMENT, answer, only=[VERDICT, "a hypothesis that can fail"])
-    assert [check.points for check in record.checks] == [0.8, 0]
+    assert [check.points for check in record.checks] == [1, 0]
     assert "state it before you measure" in record.checks[-1].message
 
 

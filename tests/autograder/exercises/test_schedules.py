@@ -65,7 +65,7 @@ def test_each_step_of_a_schedule_earns_its_part_in_every_check(left_out: tuple[s
     assert least <= record.points / record.max_points <= 1 - len(left_out) / 4
     done = 1 - len(left_out) / 3
     earned = {check.name: check.points / check.max_points for check in record.checks}
-    for name in ("everything, in one layer", "applied twice", "training mode", "launches"):
+    for name in ("everything, in one layer", "applied twice", "training mode of two layers", "launches"):
         assert earned[name] == pytest.approx(done, abs=1e-5), (name, messages(record)[name])
 
 
@@ -138,7 +138,7 @@ def test_what_a_part_is_called_does_not_make_it_traced() -> None:
 @pytest.mark.parametrize("seed", [3650862803055009667, 43708818515800804])
 def test_a_right_schedule_is_not_wrong_where_the_weights_magnify_each_rounding(seed: int) -> None:
     """In fp32 its gradients were off by more than twice as much as eager's, whose own error there is luck."""
-    with_gradients = ["a variant with other names and spellings", "training mode"]
+    with_gradients = ["a variant with other names and spellings", "training mode of two layers"]
     record = judged("06_schedule_encoder", reference("06_schedule_encoder"), seed=seed, only=with_gradients)
     assert messages(record) == {}
 

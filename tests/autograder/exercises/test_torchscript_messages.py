@@ -106,4 +106,4 @@ def test_a_derivative_that_the_framework_wrote_is_refused_by_name():
     )
     record = judged("03_bias_gelu_script", text)
     assert any("gelu_backward, a derivative that PyTorch has ready," in check.message for check in record.checks)
-    assert record.points == 5.8
+    assert record.points == 5.5

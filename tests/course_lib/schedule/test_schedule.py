@@ -258,6 +258,15 @@ def hooked() -> Block:
     return block
 
 
+def test_a_layer_that_is_one_node_of_a_graph_is_decomposed_and_traced_again():
+    block = Block()
+    x = torch.randn(3, block.dense.in_features)
+    schedule = traced(block)
+    schedule["dense"].decompose()
+    assert len(schedule.trace().find(bias_gelu)) == 1
+    torch.testing.assert_close(schedule.build()(x), block(x))
+
+
 def traced(model: nn.Module) -> Schedule:
     return create_schedule(model).trace()
 
@@ -271,7 +280,11 @@ FAILURES: dict[str, tuple[Callable[[], Schedule], Callable[[Schedule], object], 
         lambda s: s["0"].decompose(),
         "no bias",
     ),
-    "decompose after tracing": (lambda: traced(Block()), lambda s: s["dense"].decompose(), "traced already"),
+    "decompose below a node": (
+        lambda: create_schedule(nn.Sequential(Block())).trace(flatten=False),
+        lambda s: s["0.dense"].decompose(),
+        "traced already",
+    ),
     "decompose with hooks": (lambda: create_schedule(hooked()), lambda s: s["dense"].decompose(), "hooks"),
     "trace a branch": (lambda: create_schedule(Branching()), lambda s: s.trace(), "as it was"),
     "trace over hooks": (lambda: create_schedule(hooked()), lambda s: s.trace(), "lose the hooks"),

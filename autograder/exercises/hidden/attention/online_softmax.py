@@ -56,10 +56,10 @@ HIDDEN = HiddenPart(
         "nothing * values[:1] -> nothing / values[:1]": "both are 0 for values that are not",
     },
     checks=(
-        Check("rows whose first block is masked", "masks", 1.6, streams_right(_masked_first)),
-        Check("blocks of other sizes", "other sizes", 1.2, streams_right(_sizes)),
-        Check("double precision", "precision", 0.8, streams_right(_double)),
-        Check("a maximum that rises and falls", "large scores", 1.2, streams_right(_up_and_down)),
+        Check("rows whose first block is masked", "masks", 1.5, streams_right(_masked_first)),
+        Check("blocks of other sizes", "other sizes", 1, streams_right(_sizes)),
+        Check("double precision", "precision", 0.5, streams_right(_double)),
+        Check("a maximum that rises and falls", "large scores", 2, streams_right(_up_and_down)),
     ),
     controls=(
         ANSWERS.reference(12),
@@ -76,17 +76,17 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("never rescaled", 0, ("torch.exp(largest - base)", "torch.ones_like(base)")),
         ANSWERS.edited("the sum is not rescaled", 0, (MIXED, "mixed + weights @ values")),
         ANSWERS.edited("the denominator is not rescaled", 0, (TOTAL, "total = total + weights.sum(1, keepdim=True)")),
-        ANSWERS.edited("one maximum for all rows", 10.4, ("scores.amax(1, keepdim=True)", "scores.amax()")),
+        ANSWERS.edited("one maximum for all rows", 10, ("scores.amax(1, keepdim=True)", "scores.amax()")),
         ANSWERS.edited("upside down", 0, ("torch.exp(largest - base)", "torch.exp(base - largest)")),
         ANSWERS.edited("not divided", 0, ("mixed / total", "mixed")),
-        ANSWERS.edited("no maximum", 4, (NEW, "new = torch.zeros_like(largest)")),
-        ANSWERS.edited("nan after a masked block", 10.4, (BASE, "base = new")),
-        ANSWERS.edited("the block's own maximum", 9.2, (NEW, "new = scores.amax(1, keepdim=True)")),
+        ANSWERS.edited("no maximum", 3.5, (NEW, "new = torch.zeros_like(largest)")),
+        ANSWERS.edited("nan after a masked block", 10.5, (BASE, "base = new")),
+        ANSWERS.edited("the block's own maximum", 9, (NEW, "new = scores.amax(1, keepdim=True)")),
         ANSWERS.edited(
             "a product of three dimensions", 10, (MIXED, "mixed * factor + (weights[:, :, None] * values).sum(1)")
         ),
         ANSWERS.edited(
-            "single precision", 11.2, ("weights @ values", "(weights.float() @ values.float()).to(values.dtype)")
+            "single precision", 11.5, ("weights @ values", "(weights.float() @ values.float()).to(values.dtype)")
         ),
         ANSWERS.edited(
             "keeps the last block",

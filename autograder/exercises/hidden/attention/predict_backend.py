@@ -157,12 +157,12 @@ MASKED_AND_DROPPED = tuple((*each, setting(dropout=0.2)) for each in MASKS)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("calls that raise", "errors", 0.8, predicts(PLAIN, REFUSED)),
-        Check("some kernels allowed", "allowed kernels", 0.8, predicts(PLAIN, ALLOWED)),
+        Check("calls that raise", "errors", 1, predicts(PLAIN, REFUSED)),
+        Check("some kernels allowed", "allowed kernels", 0.5, predicts(PLAIN, ALLOWED)),
         Check(
             "everything together",
             "everything",
-            0.8,
+            1,
             predicts(PLAIN, MASKS, SHAPES, ALLOWED, MASKED_AND_DROPPED, REFUSED),
         ),
     ),
@@ -187,20 +187,43 @@ HIDDEN = HiddenPart(
         Control("always flash", "def predict_backend(call):\n    return 'flash'\n", 0),
         Control("always math", "def predict_backend(call):\n    return 'math'\n", 0),
         ANSWERS.file("makes the call", 0),
-        ANSWERS.edited("dropout stays fused", 3.2, ("not call['dropout'], ", "")),
-        ANSWERS.edited("three dimensions stay fused", 3.2, ("len(call['query']) == 4, ", "")),
-        ANSWERS.edited("learned masks stay fused", 4, ("not mask or not mask['learned']", "True")),
-        ANSWERS.edited("masks of three dimensions stay fused", 4, (", not mask or len(mask['shape']) != 3", "")),
+        ANSWERS.edited("dropout stays fused", 3, ("not call['dropout'], ", "")),
+        ANSWERS.edited("three dimensions stay fused", 3.5, ("len(call['query']) == 4, ", "")),
+        ANSWERS.edited("learned masks stay fused", 3.5, ("not mask or not mask['learned']", "True")),
+        ANSWERS.edited("masks of three dimensions stay fused", 3.5, (", not mask or len(mask['shape']) != 3", "")),
         ANSWERS.edited("other widths stay fused", 4, ("call['value'][-1] == call['query'][-1]", "True")),
-        ANSWERS.edited("any layout stays fused", 3.2, ("not call['turned'], ", "")),
-        ANSWERS.edited("math takes both", 4.4, ("not (mask and call['causal'])", "True")),
+        ANSWERS.edited("any layout stays fused", 3, ("not call['turned'], ", "")),
         ANSWERS.edited(
-            "any dtype of a mask", 4.4, ("mask['dtype'] not in ('bool', 'float32', call['dtype'])", "False")
+            "math takes both",
+            4,
+            ("not (mask and call['causal'])", "True"),
+            trap="With a mask and `causal` together, math raises",
         ),
-        ANSWERS.edited("only the dtype of the query", 4.4, ("'float32', ", "")),
-        ANSWERS.edited("everything is allowed", 4.4, (" and 'flash' in call['allowed']", "")),
-        ANSWERS.edited("math is always allowed", 4.4, ("'math' in call['allowed'] and ", "")),
-        ANSWERS.edited("any mask leads to math", 3.2, ("not mask or not mask['learned']", "not mask")),
+        ANSWERS.edited(
+            "any dtype of a mask",
+            4,
+            ("mask['dtype'] not in ('bool', 'float32', call['dtype'])", "False"),
+            trap="A mask's dtype is `bool`, `float32` or the query's; others raise.",
+        ),
+        ANSWERS.edited(
+            "only the dtype of the query",
+            4,
+            ("'float32', ", ""),
+            trap="A mask's dtype is `bool`, `float32` or the query's; others raise.",
+        ),
+        ANSWERS.edited(
+            "everything is allowed",
+            4.5,
+            (" and 'flash' in call['allowed']", ""),
+            trap="the kernels that `sdpa_kernel` allows",
+        ),
+        ANSWERS.edited(
+            "math is always allowed",
+            4.5,
+            ("'math' in call['allowed'] and ", ""),
+            trap="the kernels that `sdpa_kernel` allows",
+        ),
+        ANSWERS.edited("any mask leads to math", 2.5, ("not mask or not mask['learned']", "not mask")),
         ANSWERS.edited(
             "gradients lead to math",
             3,
@@ -208,7 +231,7 @@ HIDDEN = HiddenPart(
             below=True,
         ),
         ANSWERS.edited(
-            "causal leads to math", 3.2, ("not call['dropout'], ", "not call['dropout'], not call['causal'], ")
+            "causal leads to math", 3, ("not call['dropout'], ", "not call['dropout'], not call['causal'], ")
         ),
     ),
 )

@@ -173,11 +173,11 @@ def _alone(answer: CapturedAnswer, draw: Draw) -> None:
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("`alibi` and `soft_cap` in double precision", "precision", 0.6, _double),
-        Check("one head, one row", "other sizes", 0.8, _alone),
+        Check("`alibi` and `soft_cap` in double precision", "precision", 0.5, _double),
+        Check("one head, one row", "other sizes", 0.5, _alone),
         Check("documents of a long batch", "documents", 1, modifies("documents", Sizes(5, 2, 33, 33))),
         Check("`blocks` of windows and documents", "blocks", 1, blocks_right("window", "documents")),
-        Check("`blocks` that a sequence's end cuts off", "blocks", 0.6, blocks_right("causal", "window", whole=False)),
+        Check("`blocks` that a sequence's end cuts off", "blocks", 1, blocks_right("causal", "window", whole=False)),
     ),
     controls=(
         ANSWERS.reference(10),
@@ -196,31 +196,31 @@ HIDDEN = HiddenPart(
             10,
             ("ids[batch, query] == ids[batch, key]", "(ids[batch, query] - ids[batch, key]).abs() < 1"),
         ),
-        ANSWERS.edited("far keys are favoured", 7, ("score - slopes", "score + slopes")),
-        ANSWERS.edited("only keys before", 7, ("(query - key).abs()", "(query - key)")),
-        ANSWERS.edited("one slope for all", 7.8, ("slopes[head]", "slopes[0]")),
-        ANSWERS.edited("no slope", 7, ("slopes[head] * ", "")),
-        ANSWERS.edited("no cap outside", 7.4, ("cap * torch.tanh", "torch.tanh")),
-        ANSWERS.edited("no cap inside", 7.4, ("score / cap", "score")),
-        ANSWERS.edited("a hard cap", 7.4, ("cap * torch.tanh(score / cap)", "score.clamp(-cap, cap)")),
+        ANSWERS.edited("far keys are favoured", 7.5, ("score - slopes", "score + slopes")),
+        ANSWERS.edited("only keys before", 7.5, ("(query - key).abs()", "(query - key)")),
+        ANSWERS.edited("one slope for all", 8, ("slopes[head]", "slopes[0]")),
+        ANSWERS.edited("no slope", 7.5, ("slopes[head] * ", "")),
+        ANSWERS.edited("no cap outside", 8, ("cap * torch.tanh", "torch.tanh")),
+        ANSWERS.edited("no cap inside", 8, ("score / cap", "score")),
+        ANSWERS.edited("a hard cap", 8, ("cap * torch.tanh(score / cap)", "score.clamp(-cap, cap)")),
         ANSWERS.edited(
-            "documents in order", 7.4, ("ids[batch, query] == ids[batch, key]", "ids[batch, query] >= ids[batch, key]")
+            "documents in order", 7.5, ("ids[batch, query] == ids[batch, key]", "ids[batch, query] >= ids[batch, key]")
         ),
-        ANSWERS.edited("not causal", 7.4, (" & (key <= query)", "")),
-        ANSWERS.edited("not itself", 7.4, ("key <= query", "key < query")),
+        ANSWERS.edited("not causal", 7.5, (" & (key <= query)", "")),
+        ANSWERS.edited("not itself", 7.5, ("key <= query", "key < query")),
         ANSWERS.edited(
-            "documents of row 0", 7.4, ("ids[batch, query] == ids[batch, key]", "ids[0, query] == ids[0, key]")
+            "documents of row 0", 7.5, ("ids[batch, query] == ids[batch, key]", "ids[0, query] == ids[0, key]")
         ),
         ANSWERS.edited(
             "upside down",
-            7.4,
+            7.5,
             (
                 "return (ids[batch, query] == ids[batch, key]) & (key <= query)",
                 "return (ids[batch, query] != ids[batch, key]) | (key > query)",
             ),
         ),
-        ANSWERS.edited("cut blocks are full", 9.4, (" and part.numel() == block ** 2", "")),
-        ANSWERS.edited("no window", 8.4, ("question.get('window', length)", "length")),
+        ANSWERS.edited("cut blocks are full", 9, (" and part.numel() == block ** 2", "")),
+        ANSWERS.edited("no window", 8, ("question.get('window', length)", "length")),
         ANSWERS.edited(
             "a window too short",
             10,  # by the windows that are drawn, one or both checks notice it
@@ -230,10 +230,10 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("no documents", 9, ("kept = kept & (ids[:, None] == ids)", "pass")),
         ANSWERS.edited(
             "adds up a row",
-            7,
+            7.5,
             ("return score - slopes[head]", "return score - score.sum(-1, keepdim=True) * 0 - slopes[head]"),
         ),
-        ANSWERS.file("the library counts", 6.8),
+        ANSWERS.file("the library counts", 6),
     ),
     right_here={"one precision lower": "a mask is no number, and stays right"},
 )

@@ -85,20 +85,20 @@ BY_AUTOGRAD = """
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("tiles that a mask hides", "skipped tiles", 1.8, _skips),
+        Check("tiles that a mask hides", "skipped tiles", 3, _skips),
         Check(
             "lengths that are no multiple of a tile",
             "ragged lengths",
-            1.2,
+            1,
             forward_right((0, 1), Sizes(RAGGED, RAGGED, causal=True), Sizes(40, RAGGED), far=True),
         ),
         Check(
             "gradients, causal and of ragged lengths",
             "gradients",
-            1.4,
+            1,
             backward_right(Sizes(RAGGED, RAGGED, causal=True)),
         ),
-        Check("keys in two parts", "logarithms", 1.2, _by_parts),
+        Check("keys in two parts", "logarithms", 1, _by_parts),
     ),
     right_here=dict.fromkeys(("wrong in the first output only", "NaN"), "the logarithm has a check of its own"),
     controls=(
@@ -139,36 +139,38 @@ HIDDEN = HiddenPart(
         Control("the library", LIBRARY, 0),
         ANSWERS.edited(
             "weights in half precision",
-            6.4,
+            6,
             (WEIGHTED, "(torch.exp(scores - new[..., None]).half() @ value[:, columns].half()).float()"),
         ),
-        ANSWERS.file("whole rows", 10),
-        ANSWERS.edited("autograd", 7.2, ("\n    both = ", BY_AUTOGRAD)),
+        ANSWERS.file("whole rows", 9),
+        ANSWERS.edited("autograd", 6, ("\n    both = ", BY_AUTOGRAD)),
         ANSWERS.edited(
             "skips nothing",
-            12.2,
+            11,
             (ALL_TILES, "0, key.shape[1], 32"),
             (HIDDEN_PART, "torch.full_like(scores, -torch.inf).triu(1 + i - j) if causal else 0.0"),
+            trap="Hidden tiles are skipped.",
         ),
         ANSWERS.edited("scores not scaled", 0, (SCORES, "query[:, rows] @ key[:, columns].mT")),
         ANSWERS.edited(
-            "gradients not scaled", 7.2, (" - delta[:, rows]) * query.shape[-1] ** (-0.5)", " - delta[:, rows])")
+            "gradients not scaled", 6, (" - delta[:, rows]) * query.shape[-1] ** (-0.5)", " - delta[:, rows])")
         ),
-        ANSWERS.edited("denominators as constants", 7.2, (" - delta[:, rows])", ")")),
-        ANSWERS.edited("one key too many", 8, (".triu(1)", ".triu(2)")),
-        ANSWERS.edited("lse to base 2", 11.4, ("return (output, lse)", "return (output, lse / math.log(2))")),
-        ANSWERS.edited("the largest score as lse", 11.4, ("return (output, lse)", "return (output, lse * 0)")),
-        ANSWERS.edited("only the last tile's gradient", 7.2, ("by_query[:, rows] +=", "by_query[:, rows] =")),
-        ANSWERS.edited("shares and gradients swapped", 7.2, ("shares.mT @ grad", "by_scores.mT @ grad")),
+        ANSWERS.edited("denominators as constants", 6, (" - delta[:, rows])", ")")),
+        ANSWERS.edited("one key too many", 7.5, (".triu(1)", ".triu(2)")),
+        ANSWERS.edited("lse to base 2", 12, ("return (output, lse)", "return (output, lse / math.log(2))")),
+        ANSWERS.edited("the largest score as lse", 12, ("return (output, lse)", "return (output, lse * 0)")),
+        ANSWERS.edited("only the last tile's gradient", 6, ("by_query[:, rows] +=", "by_query[:, rows] =")),
+        ANSWERS.edited("shares and gradients swapped", 6, ("shares.mT @ grad", "by_scores.mT @ grad")),
         ANSWERS.edited(
             "computes lse again",
-            12.8,
+            11,
             ("delta = (grad * output)", "lse = forward(query, key, value, causal)[1]\n        delta = (grad * output)"),
             below=True,
+            trap="It uses the LSE that it gets.",
         ),
         ANSWERS.edited(
             "earlier tiles not rescaled",
-            6.4,
+            6,
             ("output[:, rows] * torch.exp(lse[:, rows] - new)[..., None]", "output[:, rows]"),
         ),
     ),

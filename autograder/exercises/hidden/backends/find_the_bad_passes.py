@@ -57,23 +57,23 @@ SLIPS: tuple[Any, ...] = (
     ),
     (
         "one pass is enough",
-        3,
+        3.5,
         True,
         ("while not seen", "while not bad and (not seen"),
         ("bad), True):", "bad), True)):"),
     ),
     (
         "two passes at most",
-        6,
+        6.5,
         False,
         ("while not seen", "while len(bad) < 2 and (not seen"),
         ("bad), True):", "bad), True)):"),
     ),
-    ("what was found is not kept", 3, True, ("passes[:middle] + bad", "passes[:middle]")),
-    ("halves of the whole only", 5.4, False, ("middle = (right + wrong) // 2", "middle = wrong - 1")),
+    ("what was found is not kept", 3.5, True, ("passes[:middle] + bad", "passes[:middle]")),
+    ("halves of the whole only", 6, False, ("middle = (right + wrong) // 2", "middle = wrong - 1")),
     (
         "all are not verified first",
-        7.4,
+        7.5,
         False,
         ("not seen.get(frozenset(passes))", "not seen.get(frozenset(passes), False)"),
         ("if frozenset(passes) not in seen", "if not passes"),
@@ -89,17 +89,17 @@ SLIPS: tuple[Any, ...] = (
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("three passes that are wrong together", "three passes", 0.8, finds(pipeline(10, 3), pipeline(14, 3))),
+        Check("three passes that are wrong together", "three passes", 1, finds(pipeline(10, 3), pipeline(14, 3))),
         Check(
             "few verifications of many passes",
             "verifications",
-            1.2,
+            0.5,
             counted(pipeline(200, 1), pipeline(180, 2), pipeline(128, 3)),
         ),
         Check(
             "the first, the last, and the only pass",
             "ends",
-            0.6,
+            1,
             finds(
                 pipeline(1, 1),
                 pipeline(7, 1, places=(0,)),
@@ -108,13 +108,13 @@ HIDDEN = HiddenPart(
                 pipeline(9, 2, places=(3, 4)),
             ),
         ),
-        Check("several bad passes, each by itself", "several", 0.6, finds(pipeline(12, 1, 1), pipeline(16, 1, 2))),
+        Check("several bad passes, each by itself", "several", 1, finds(pipeline(12, 1, 1), pipeline(16, 1, 2))),
     ),
     controls=(
         ANSWERS.reference(8),
         *ANSWERS.styles(8),
-        Control("one by one", ONE_BY_ONE, 5.4),
-        Control("each pass alone", EACH_ALONE, 2.8),
+        Control("one by one", ONE_BY_ONE, 6),
+        Control("each pass alone", EACH_ALONE, 3),
         *(ANSWERS.edited(name, marks, *edits, below=below) for name, marks, below, *edits in SLIPS),
         *(Control(name, LINE.format(step), 0) for name, step in CONSTANTS.items()),
     ),

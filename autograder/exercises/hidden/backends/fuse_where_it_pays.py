@@ -217,7 +217,7 @@ SLIPS: tuple[Any, ...] = (
         ),
     ),
     ("the dearest kernels", 3, True, ("best.append(min(", "best.append(max(")),
-    ("the time of one launch", 6.6, False, ("'time': time", "'time': prices['launch']")),
+    ("the time of one launch", 6.5, False, ("'time': time", "'time': prices['launch']")),
 )
 """Likely slips: name, marks, whether it gets less, and edits of the reference."""
 
@@ -238,10 +238,10 @@ HIDDEN = HiddenPart(
         Check(
             "values without a register",
             "spills",
-            0.6,
+            0.5,
             of_each(require_near_best, *[drawn(SPILLED, "all", "none", "no spills")] * 4),
         ),
-        Check("the value that leaves its register", "spills", 0.4, of_each(require_time, *[crowded] * 3)),
+        Check("the value that leaves its register", "spills", 0.5, of_each(require_time, *[crowded] * 3)),
         Check("the time of many kernels", "time", 1, of_each(require_time, *[drawn(MIXED, "none", PAIRS)] * 6)),
     ),
     controls=(

@@ -9,27 +9,27 @@ from autograder.host.exercise import Check, Control, HiddenPart
 ANSWERS = Answers(__name__)
 SHAPE = "tuple(getattr(value, 'shape', ()))"
 SLIPS: tuple[Any, ...] = (
-    ("all inputs are tensors", 6.8, (SHAPE, "tuple(value.shape)")),
+    ("all inputs are tensors", 6.5, (SHAPE, "tuple(value.shape)")),
     (
         "open sizes are left out",
-        6.8,
+        6.5,
         (" for value in example_inputs]", " for value in example_inputs if hasattr(value, 'shape')]"),
     ),
     ("no graph is kept", 0, ("graphs.append(", "print(")),
     ("no absolute value", 0, ("torch.abs", "torch.neg")),
-    ("shapes are ranks", 5.8, (SHAPE, "(len(getattr(value, 'shape', ())),)")),
+    ("shapes are ranks", 5.5, (SHAPE, "(len(getattr(value, 'shape', ())),)")),
     ("the divisor comes first", 0, ("(x, below)", "(below, x)")),
     ("open for all sizes at once", 0, ("backend=backend)", "backend=backend, dynamic=True)")),
-    ("graphs of all time", 2.2, ("def approximate", "graphs = []\n\ndef approximate"), ("    graphs = []\n", "")),
+    ("graphs of all time", 2, ("def approximate", "graphs = []\n\ndef approximate"), ("    graphs = []\n", "")),
 )
 """Likely slips: name, marks, and edits of the reference."""
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("inputs by name", "inputs by name", 0.9, replaced(by_name)),
-        Check("an open batch size", "batch sizes", 1.2, open_batch),
+        Check("inputs by name", "inputs by name", 1, replaced(by_name)),
+        Check("an open batch size", "batch sizes", 1.5, open_batch),
         Check(
-            "one program after the other, and again", "no leftovers", 1.1, replaced(whole, several_outputs, again=True)
+            "one program after the other, and again", "no leftovers", 1, replaced(whole, several_outputs, again=True)
         ),
     ),
     controls=(

@@ -129,13 +129,13 @@ ANSWERS = Answers(__name__)
 
 TENSORS = "[*inputs, node['result']]"
 SLIPS: tuple[Any, ...] = (
-    ("the result is not looked at", 7.2, (TENSORS, "inputs")),
-    ("only the result is looked at", 6.8, (TENSORS, "[node['result']]")),
-    ("only the first input", 6.2, ("for value in node['inputs'] if", "for value in node['inputs'][:1] if")),
-    ("the limit is refused, too", 6.4, ("tensor['rank'] > target", "tensor['rank'] >= target")),
-    ("mixed dtypes are taken", 7.4, (" > 1:", " > 2:")),
-    ("arguments are not looked at", 7.4, ("return 'argument'", "return ''")),
-    ("arguments have to be given", 7.4, (".get(name, value)", ".get(name)")),
+    ("the result is not looked at", 7.5, (TENSORS, "inputs")),
+    ("only the result is looked at", 7, (TENSORS, "[node['result']]")),
+    ("only the first input", 6.5, ("for value in node['inputs'] if", "for value in node['inputs'][:1] if")),
+    ("the limit is refused, too", 6.5, ("tensor['rank'] > target", "tensor['rank'] >= target")),
+    ("mixed dtypes are taken", 7.5, (" > 1:", " > 2:")),
+    ("arguments are not looked at", 7, ("return 'argument'", "return ''")),
+    ("arguments have to be given", 7, (".get(name, value)", ".get(name)")),
     (
         "numbers are tensors",
         7.5,
@@ -145,7 +145,7 @@ SLIPS: tuple[Any, ...] = (
     ("True and False", 0, ("return ''", "return True")),
     (
         "argument before rank",
-        7.7,
+        7.5,
         (
             "return 'rank'",
             "return 'argument' if any(node['arguments'].get(n, v) != v for n, v in sheet['only'].items()) else 'rank'",
@@ -153,7 +153,7 @@ SLIPS: tuple[Any, ...] = (
     ),
     (
         "rank before dtype",
-        7.7,
+        7.5,
         ("return 'dtype'", "return 'rank' if any(t['rank'] > target['rank'] for t in tensors) else 'dtype'"),
     ),
 )
@@ -164,17 +164,17 @@ HIDDEN = HiddenPart(
         Check(
             "one tensor of another dtype",
             "dtype",
-            0.8,
+            0.5,
             refuses(other_dtype_of_the_result, other_dtype_of_the_last_input),
         ),
-        Check("inputs of different dtypes", "mixed dtypes", 0.6, refuses(mixed_dtypes)),
-        Check("an input of too many dimensions", "rank", 0.4, refuses(larger_rank_of_an_input)),
-        Check("arguments, given and left out", "arguments", 0.6, refuses(other_argument, argument_left_out)),
+        Check("inputs of different dtypes", "mixed dtypes", 0.5, refuses(mixed_dtypes)),
+        Check("an input of too many dimensions", "rank", 0.5, refuses(larger_rank_of_an_input)),
+        Check("arguments, given and left out", "arguments", 1, refuses(other_argument, argument_left_out)),
         Check("numbers among the inputs", "numbers", 0.5, refuses(a_number, other_dtype)),
         Check(
             "several rules at once",
             "order",
-            0.3,
+            0.5,
             refuses(*(both(*pair) for pair in PAIRS), times=1),
         ),
     ),

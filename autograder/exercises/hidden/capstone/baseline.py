@@ -131,7 +131,7 @@ def baseline(question):
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("all counters, as a clean worker counts them", "recount", 2.5, agrees_with_a_recount),
+        Check("all counters, as a clean worker counts them", "recount", 3, agrees_with_a_recount),
         Check("the same again after another layer", "repeatability", 1.5, repeats),
     ),
     controls=(
@@ -145,8 +145,8 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("an environment as text", 8.5, ("environment().to_json()", "str(environment())")),
         ANSWERS.edited("no reset", 10, ("torch._dynamo.reset()", "pass"), below=True),
         ANSWERS.edited("bytes for C4", 8.6667, (" / forward.minimum_bytes", ""), below=True),
-        ANSWERS.edited("all graphs for C2", 8.5, ("numbers[-1] - numbers[0]", "numbers[-1]")),
-        ANSWERS.edited("in evaluation mode", 4.5, (".train()", ".eval()")),
+        ANSWERS.edited("all graphs for C2", 8.4, ("numbers[-1] - numbers[0]", "numbers[-1]")),
+        ANSWERS.edited("in evaluation mode", 4.7, (".train()", ".eval()")),
         ANSWERS.edited(
             "the last batch is counted",
             10,

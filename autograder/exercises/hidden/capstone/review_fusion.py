@@ -83,13 +83,13 @@ READER = "(s := x + y, F.layer_norm(s, (n,), w, b) + s)[1]"
 WRITE = "(s := x + y, x.neg_(), F.layer_norm(s, (n,), w, b))[2]"
 
 HIDDEN = HiddenPart(
-    checks=(Check("each defect is shown", "defects", 4.5, disproves(by_defect)),),
+    checks=(Check("each defect is shown", "defects", 5, disproves(by_defect)),),
     controls=(
         ANSWERS.reference(10),
         *ANSWERS.styles(10),
-        Control("three times a keyword", ONE_PROGRAM.format(body=ALPHA), 7),
-        Control("three times another reader", ONE_PROGRAM.format(body=READER), 7),
-        Control("three times a write", ONE_PROGRAM.format(body=WRITE), 7),
+        Control("three times a keyword", ONE_PROGRAM.format(body=ALPHA), 6.666667, trap="and all three differ"),
+        Control("three times another reader", ONE_PROGRAM.format(body=READER), 6.666667, trap="and all three differ"),
+        Control("three times a write", ONE_PROGRAM.format(body=WRITE), 6.666667, trap="and all three differ"),
         Control("programs that are fused rightly", ONE_PROGRAM.format(body="F.layer_norm(x + y, (n,), w, b)"), 0),
         Control("programs without a sum", ONE_PROGRAM.format(body="F.layer_norm(x, (n,), w, b)"), 0),
         Control("a keyword that changes nothing", ONE_PROGRAM.format(body=ALPHA.replace("=3", "=1")), 0),
@@ -101,7 +101,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "two keywords and no reader",
-            8.5,
+            8.333333,
             ("weight, bias) + total", "weight, bias)"),
             (
                 "def reader(x, y, weight, bias):\n        total = x + y",

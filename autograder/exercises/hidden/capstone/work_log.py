@@ -26,7 +26,7 @@ def work_log(question):
 HIDDEN = HiddenPart(
     checks=(
         Check("a dead end and a success", "dead ends", 1, has_both_verdicts),
-        Check("each entry starts where the last one ended", "numbers", 1, follows),
+        Check("each entry starts where the last one ended", "numbers", 1.5, follows),
     ),
     controls=(
         ANSWERS.reference(6),
@@ -36,13 +36,31 @@ HIDDEN = HiddenPart(
             "prose", "def work_log(question):\n    return 'I fused the ends of both blocks, and it was cheaper.'\n", 0
         ),
         ANSWERS.edited("two entries", 1, ("'entries': entries", "'entries': entries[1:]")),
-        ANSWERS.edited("no dead end", 4, ("'dropped'", "'kept'"), ("'after': 20", "'after': 29")),
-        ANSWERS.edited("a dead end that was kept", 4, ("'dropped'", "'kept'")),
-        ANSWERS.edited("an entry that starts anew", 5, ("'before': 26", "'before': 29")),
-        ANSWERS.edited("a change that made it dearer", 5, ("'after': 23", "'after': 30")),
-        ANSWERS.edited("another word", 4, ("'dropped'", "'failed'")),
+        ANSWERS.edited(
+            "no dead end",
+            3.5,
+            ("'dropped'", "'kept'"),
+            ("'after': 20", "'after': 29"),
+            trap='`"kept"` or `"dropped"`. Use both.',
+        ),
+        ANSWERS.edited(
+            "a dead end that was kept", 3.5, ("'dropped'", "'kept'"), trap='`"kept"` or `"dropped"`. Use both.'
+        ),
+        ANSWERS.edited(
+            "an entry that starts anew",
+            4.5,
+            ("'before': 26", "'before': 29"),
+            trap="`before` is the `after` of the last kept entry with that counter",
+        ),
+        ANSWERS.edited(
+            "a change that made it dearer",
+            4.5,
+            ("'after': 23", "'after': 30"),
+            trap="In a kept entry, `after` is less.",
+        ),
+        ANSWERS.edited("another word", 3.5, ("'dropped'", "'failed'"), trap='`"kept"` or `"dropped"`. Use both.'),
         ANSWERS.edited("numbers as texts", 3.5, ("'before': 26", "'before': '26 launches'")),
-        ANSWERS.edited("another unit", 4.5, ("'after': 20", "'after': 20, 'unit': 'bytes'")),
+        ANSWERS.edited("another unit", 5, ("'after': 20", "'after': 20, 'unit': 'bytes'")),
         ANSWERS.edited("no such counter", 3.5, ("'after': 20", "'after': 20, 'counter': 'speed'")),
         ANSWERS.edited("a hypothesis in one word", 4.5, ("'hypothesis': 'The ends", "'hypothesis': '' and 'The ends")),
         ANSWERS.edited("no threat", 5, ("'threats': threats", "'threats': []")),

@@ -12,7 +12,7 @@ HIDDEN = HiddenPart(
         Check(
             "dead code with every unknown method",
             "dead code",
-            1.2,
+            1.5,
             disproves(visible.dead_code(len(visible.METHODS)), together=True),
         ),
         Check("sharing across numbers and order", "sharing", 1, disproves(visible.sharing("numbers", "order"))),

@@ -4,11 +4,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from autograder.exercises.fx_rewrite.common_subexpressions import shared
+from autograder.exercises.fx_rewrite.common_subexpressions import WHOLE, shared
 from autograder.exercises.hidden.answer_files import NO_OPERATORS, Answers
 from autograder.host.checks.rewrite_checks import rewritten
 from autograder.host.exercise import Check, HiddenPart
-from autograder.host.traced import TensorSpec
 
 
 def _deep(x: Tensor, y: Tensor) -> Tensor:
@@ -40,7 +39,6 @@ ARGUMENTS = [
     ),
 ]
 
-WHOLE = (TensorSpec((4, 6), torch.int64), TensorSpec((4, 6), torch.int64))
 NUMBERS = [
     shared(
         "x * 1, x * 1.0, x * True, y * 2 + y * 2",
@@ -177,12 +175,16 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("arguments of every form", "arguments", 1.2, rewritten(ARGUMENTS)),
-        Check("numbers that are equal and differ", "look-alikes", 0.4, rewritten(NUMBERS, together=True)),
-        Check("parameters and layers", "modules", 0.4, rewritten(MODULES)),
-        Check("writes and draws of other kinds", "writes", 1.2, rewritten(WRITES, together=True)),
+        Check("arguments of every form", "arguments", 1, rewritten(ARGUMENTS)),
+        Check("numbers that are equal and differ", "look-alikes", 1, rewritten(NUMBERS, together=True)),
+        Check("parameters and layers", "modules", 0.5, rewritten(MODULES)),
+        Check("writes and draws of other kinds", "writes", 1, rewritten(WRITES, together=True)),
     ),
-    controls=(ANSWERS.reference(8), ANSWERS.file("compares texts", 5, below=True)),
+    controls=(
+        ANSWERS.reference(8),
+        ANSWERS.file("compares texts", 5, below=True),
+        ANSWERS.edited("as equal as for Python", 4.8, ("return (type(value), value)", "return value")),
+    ),
     right_here=NO_OPERATORS,
     equivalent={
         "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",

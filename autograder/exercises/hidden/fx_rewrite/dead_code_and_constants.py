@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from autograder.exercises.fx_rewrite.dead_code_and_constants import Buffers, tidied
+from autograder.exercises.fx_rewrite.dead_code_and_constants import NO_CONSTANT, TRAINED, Buffers, tidied
 from autograder.exercises.hidden.answer_files import NO_OPERATORS, Answers
 from autograder.host.checks.rewrite_checks import rewritten
 from autograder.host.exercise import Check, HiddenPart
@@ -95,7 +95,6 @@ class _OfParameterAndBuffer(Buffers):
         return x + self.weight * self.scale.neg()
 
 
-TRAINED = "Training will change self.weight: what is computed from a parameter is no constant."
 PARAMETERS = [
     tidied("x * (self.weight * 2) + (self.shift * 2)", _Parameter, 3, reason=TRAINED, warning=TRAINED),
     tidied("x + self.weight * self.scale.neg()", _OfParameterAndBuffer, 2, reason=TRAINED, warning=TRAINED),
@@ -128,7 +127,6 @@ class _ReadsBuffer(Buffers):
         return x * 2
 
 
-NO_CONSTANT = "What somebody writes to, itself or through a view of it, is no constant."
 CHANGING = [
     tidied("c = self.scale * 2; c.add_(1); return x * c + self.shift.exp()", _Written, 4, warning=NO_CONSTANT),
     tidied(
@@ -168,15 +166,15 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("writes of other kinds", "side effects", 0.7, rewritten(WRITES, together=True)),
-        Check("random numbers", "side effects", 0.4, rewritten(RANDOM, together=True)),
-        Check("parameters are no constants", "refusals", 0.3, rewritten(PARAMETERS, together=True)),
-        Check("what is written to is no constant", "refusals", 0.6, rewritten(CHANGING, together=True)),
-        Check("constants in other forms", "constants", 1.2, rewritten(FORMS)),
+        Check("writes of other kinds", "side effects", 0.5, rewritten(WRITES, together=True)),
+        Check("random numbers", "side effects", 0.5, rewritten(RANDOM, together=True)),
+        Check("parameters are no constants", "refusals", 0.5, rewritten(PARAMETERS, together=True)),
+        Check("what is written to is no constant", "refusals", 0.5, rewritten(CHANGING, together=True)),
+        Check("constants in other forms", "constants", 1.5, rewritten(FORMS)),
     ),
     controls=(
         ANSWERS.reference(8),
-        ANSWERS.file("torch's own dead code elimination", 1.6),
+        ANSWERS.file("torch's own dead code elimination", 1.5),
         ANSWERS.edited("parameters are constants, too", 4.8, ("if not isinstance(tensor, nn.Parameter):", "if True:")),
     ),
     right_here=NO_OPERATORS,

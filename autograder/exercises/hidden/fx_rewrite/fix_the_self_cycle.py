@@ -78,7 +78,7 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("readers of every kind", "readers", 1.4, rewritten(READERS)),
+        Check("readers of every kind", "readers", 1.5, rewritten(READERS)),
         Check("chains", "chains", 0.5, rewritten(CHAINS)),
         Check("other calls stay, whatever they are called", "other calls", 0.5, rewritten(LOOK_ALIKES, together=True)),
     ),
@@ -92,7 +92,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "by the name of the node",
-            3.6,
+            5.5,
             ("node.op == 'call_function' and node.target is torch.relu", "node.name.startswith('relu')"),
         ),
         ANSWERS.edited("nobody reads it", 6, ("user is not new", "False"), below=True),

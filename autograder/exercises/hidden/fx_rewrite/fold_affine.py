@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from autograder.exercises.fx_rewrite.fold_affine import WIDTH, Normed, batch_norm, folded, neutral
+from autograder.exercises.fx_rewrite.fold_affine import OWN_BATCH, WIDTH, Normed, Training, batch_norm, folded, neutral
 from autograder.exercises.hidden.answer_files import NO_OPERATORS, Answers
 from autograder.host.checks.rewrite_checks import rewritten
 from autograder.host.exercise import Check, HiddenPart
@@ -146,40 +146,22 @@ DEEP = [
 ]
 
 
-class _Training(nn.Module):
-    """A module in training mode, except for one frozen pair."""
-
-    def __init__(self, norm: Callable[[], nn.Module], frozen: str) -> None:
-        super().__init__()
-        self.frozen = frozen
-        self.norm, self.linear, self.inner, self.outer = norm(), nn.Linear(6, 6), norm(), nn.Linear(6, 6)
-        neutral(self.get_submodule(frozen))
-
-    def train(self, mode: bool = True) -> "_Training":
-        super().train(mode)
-        self.get_submodule(self.frozen).eval()
-        return self
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.outer(self.inner(self.linear(self.norm(x))))
-
-
 TRAINING = [
     folded(
         "in training, but for the second BatchNorm",
-        lambda: _Training(batch_norm, "inner"),
+        lambda: Training(batch_norm, "inner"),
         3,
         9,
         training=True,
-        reason="BatchNorm in training normalises with its batch.",
+        reason=OWN_BATCH,
     ),
     folded(
         "in training, but for the first BatchNorm",
-        lambda: _Training(batch_norm, "norm"),
+        lambda: Training(batch_norm, "norm"),
         3,
         9,
         training=True,
-        reason="BatchNorm in training normalises with its batch.",
+        reason=OWN_BATCH,
     ),
 ]
 
@@ -189,14 +171,15 @@ ANSWERS = Answers(__name__)
 HIDDEN = HiddenPart(
     checks=(
         Check("without bias, without weight", "no bias", 1, rewritten(BARE)),
-        Check("layers that are called twice", "refusals", 1.1, rewritten(SHARED, together=True)),
-        Check("look-alikes stay", "refusals", 1.1, rewritten(LOOK_ALIKES, together=True)),
-        Check("training mode", "training mode", 0.6, rewritten(TRAINING, together=True)),
-        Check("several pairs, and one weight in two layers", "several places", 0.6, rewritten(DEEP)),
+        Check("layers that are called twice", "refusals", 1, rewritten(SHARED, together=True)),
+        Check("look-alikes stay", "refusals", 1, rewritten(LOOK_ALIKES, together=True)),
+        Check("training mode", "training mode", 0.5, rewritten(TRAINING, together=True)),
+        Check("several pairs, and one weight in two layers", "several places", 1, rewritten(DEEP)),
     ),
     controls=(
         ANSWERS.reference(10),
         ANSWERS.file("the last pair, unchecked", 6.1, below=True),
+        ANSWERS.edited("in training, too", 6, ("(not norm.training)", "True")),
         ANSWERS.edited("without the shift", 5, ("old @ shift + (0 if", "(0 if"), below=True),
     ),
     right_here=NO_OPERATORS,

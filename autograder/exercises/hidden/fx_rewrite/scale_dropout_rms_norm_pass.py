@@ -321,13 +321,13 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("other spellings", "spellings", 1, rewrites(SPELLINGS, OPERATOR)),
-        Check("eps is carried over", "eps", 0.6, rewrites(EPS, OPERATOR)),
-        Check("look-alikes stay", "refusals", 1.9, rewrites(LOOK_ALIKES, OPERATOR, together=True)),
-        Check("what is needed elsewhere stays", "refusals", 1.9, rewrites(ESCAPES, OPERATOR, together=True)),
-        Check("several places in one program", "several places", 0.3, rewrites(SEVERAL, OPERATOR)),
-        Check("the backward pass uses the same mask", "dropout", 0.6, drops(DROPOUT, OPERATOR, gradients=True)),
-        Check("gradients", "gradients", 0.2, rewrites([WITHOUT_CHANCE, BRANCH], OPERATOR, gradients=True)),
+        Check("other spellings", "spellings", 0.5, rewrites(SPELLINGS, OPERATOR)),
+        Check("eps is carried over", "eps", 0.5, rewrites(EPS, OPERATOR)),
+        Check("look-alikes stay", "refusals", 2, rewrites(LOOK_ALIKES, OPERATOR, together=True)),
+        Check("what is needed elsewhere stays", "refusals", 2, rewrites(ESCAPES, OPERATOR, together=True)),
+        Check("several places in one program", "several places", 0.5, rewrites(SEVERAL, OPERATOR)),
+        Check("the backward pass uses the same mask", "dropout", 0.5, drops(DROPOUT, OPERATOR, gradients=True)),
+        Check("gradients", "gradients", 0.5, rewrites([WITHOUT_CHANCE, BRANCH], OPERATOR, gradients=True)),
         Check("minimum bytes at another size", "counted cost", 1.5, costs(LONG, OPERATOR, launches=1), speed=True),
     ),
     controls=(

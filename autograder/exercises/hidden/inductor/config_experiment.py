@@ -34,9 +34,9 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(5),
-        ANSWERS.edited("compares with the first run", 4.2, ("number / least for", "number / moved[0] for")),
-        ANSWERS.edited("hands no setting over", 3.6, (", config={plan['option']: setting}", "")),
-        ANSWERS.edited("functions of C++", 3.6, ("[run.kernels for", "[run.cost.launches for")),
+        ANSWERS.edited("compares with the first run", 4, ("number / least for", "number / moved[0] for")),
+        ANSWERS.edited("hands no setting over", 4, (", config={plan['option']: setting}", "")),
+        ANSWERS.edited("functions of C++", 4, ("[run.kernels for", "[run.cost.launches for")),
         ANSWERS.file("made up", 0),
         ANSWERS.file("the demonstration", 0),
     ),

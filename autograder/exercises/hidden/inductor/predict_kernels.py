@@ -225,8 +225,8 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("the kernels of long programs", "long programs", 2, predicts("kernels", of_everything)),
-        Check("the calls of long programs", "long programs", 1.2, predicts("calls", of_everything)),
+        Check("the kernels of long programs", "long programs", 1.5, predicts("kernels", of_everything)),
+        Check("the calls of long programs", "long programs", 2, predicts("calls", of_everything)),
     ),
     controls=(
         ANSWERS.reference(8),

@@ -10,7 +10,7 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=tuple(
-        Check(f"`{name}` in other shapes", "other shapes", 1.4, visible.at(name, *sizes), speed=name == "shares")
+        Check(f"`{name}` in other shapes", "other shapes", 1.5, visible.at(name, *sizes), speed=name == "shares")
         for name, sizes in OTHERS.items()
     ),
     controls=(ANSWERS.reference(14), ANSWERS.file("as they were", 0)),

@@ -285,13 +285,13 @@ HIDDEN = HiddenPart(
         Check(
             "long kernels: pointers and masks",
             "long kernels",
-            1.8,
+            2,
             reads_right(["reads", "masked"], long),
         ),
         Check(
             "long kernels: the rest",
             "long kernels",
-            1.4,
+            1.5,
             reads_right(["sizes", "functions", "reductions"], long),
         ),
     ),

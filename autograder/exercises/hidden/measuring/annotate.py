@@ -85,13 +85,13 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("behaviour stays the same where a part catches", "behaviour", 1.6, visible.logs(_catching, "behaviour")),
-        Check("deep programs", "deep nesting", 0.8, visible.logs(_deep, "deep nesting")),
+        Check("behaviour stays the same where a part catches", "behaviour", 1.5, visible.logs(_catching, "behaviour")),
+        Check("deep programs", "deep nesting", 1, visible.logs(_deep, "deep nesting")),
     ),
     controls=(
         ANSWERS.reference(6),
-        ANSWERS.edited("ranges stay open", 4.4, ("finally:", "except KeyError:\n            pass\n        else:")),
-        ANSWERS.edited("ranges swallow failures", 4.4, ("if not part['catches']:\n                raise", "pass")),
+        ANSWERS.edited("ranges stay open", 4.5, ("finally:", "except KeyError:\n            pass\n        else:")),
+        ANSWERS.edited("ranges swallow failures", 4.5, ("if not part['catches']:\n                raise", "pass")),
         Control(
             "operations alone",
             "def run_with_ranges(program):\n    return [i for i in program['body'] if i == str(i)]\n",

@@ -9,12 +9,12 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("earlier work that a window waits for", "waiting", 1.6, visible.mended([Flaw.EARLIER])),
-        Check("one input for all windows", "inputs", 1.6, visible.mended([Flaw.CACHED], sizes=(1, 1, 1, 1))),
+        Check("earlier work that a window waits for", "waiting", 2, visible.mended([Flaw.EARLIER])),
+        Check("one input for all windows", "inputs", 1.5, visible.mended([Flaw.CACHED], sizes=(1, 1, 1, 1))),
         Check(
             "several flaws at once, several programs a window",
             "several flaws",
-            1.6,
+            1.5,
             visible.mended([Flaw.UNFINISHED, Flaw.COMPILED, Flaw.CACHED, Flaw.DROPPED], sizes=(2, 1, 3, 2)),
         ),
     ),
@@ -23,7 +23,7 @@ HIDDEN = HiddenPart(
         ANSWERS.file("waits at the end, and nothing else", 2),
         ANSWERS.edited(
             "one use for a window",
-            10.4,
+            10.5,
             ("+= [step, 'use']", "+= [step]"),
             ("*window, 'sync'", "*window, 'use', 'sync'"),
         ),

@@ -33,10 +33,10 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(10),
-        ANSWERS.edited("in blocks", 6.8, (PAIRS, "[name for name in programs for _ in range(request['samples'])]")),
+        ANSWERS.edited("in blocks", 6, (PAIRS, "[name for name in programs for _ in range(request['samples'])]")),
         ANSWERS.edited(
             "a ratio of means",
-            8.9,
+            9,
             (
                 "medians[programs[0]] / medians[programs[1]]",
                 "statistics.fmean(times[programs[0]]) / statistics.fmean(times[programs[1]])",

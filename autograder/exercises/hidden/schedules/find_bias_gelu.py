@@ -16,15 +16,15 @@ HIDDEN = HiddenPart(
         Check(
             "renamed models",
             "renamed models",
-            1.2,
+            1,
             schedules(found("with other names", 2, layers=2, activation="gelu by name", names=RENAMED)),
         ),
         Check(
             "activations that are not GELU stay",
             "look-alikes",
-            1.2,
+            1,
             schedules(
-                found("with ReLU", 0, activation="relu"),
+                found("with nn.ReLU", 0, activation="relu module"),
                 found("with a class of its own for ReLU", 0, activation="own relu"),
                 found("with F.gelu and its bias sum", 1),
                 together=True,
@@ -33,7 +33,7 @@ HIDDEN = HiddenPart(
         Check(
             "a module of torch.nn is known by what it computes",
             "look-alikes",
-            0.8,
+            1,
             schedules(
                 found("with nn.GELU, called gelu", 1, activation="gelu module", names=CALLED_GELU),
                 found("with tanh GELU, called gelu", 0, activation="tanh module", names=CALLED_GELU),
@@ -51,7 +51,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "by the class that we know",
-            7,
+            7.5,
             ("'.*gelu.*'", "'.*'"),
             ("not type(module).__module__.startswith('torch.nn')", "type(module).__name__ == 'FastGelu'"),
             below=True,

@@ -1,18 +1,11 @@
 """Hidden checks and controls of exercise 06.4."""
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.schedules.fuse_block_ends import OPERATOR, fused
+from autograder.exercises.schedules.fuse_block_ends import fused, norm_first
 from autograder.host.checks.drawn_encoder import drawn_names
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
-from autograder.host.kinds.schedule import ScheduleAnswer, Scheduled, schedules
-
-PRE_NORM = Scheduled(
-    "with norm_first",
-    {"norm_first": True},
-    {OPERATOR: 0},
-    reason="There LayerNorm comes before the block, and the sum is read again as the next residual.",
-)
+from autograder.host.kinds.schedule import ScheduleAnswer, schedules
 
 
 def _renamed(answer: ScheduleAnswer, draw: Draw) -> None:
@@ -25,13 +18,13 @@ ANSWERS = Answers(__name__)
 CALL = "residual, weight, layer_norm_bias, p, training, eps)"
 HIDDEN = HiddenPart(
     checks=(
-        Check("renamed models", "renamed models", 1.6, _renamed),
-        Check("the residual first", "spellings", 0.6, schedules(fused("with residual + x", residual_first=True))),
-        Check("another eps", "literals", 1.6, schedules(fused("with eps 0.1", eps=0.1))),
+        Check("renamed models", "renamed models", 1.5, _renamed),
+        Check("the residual first", "spellings", 0.5, schedules(fused("with residual + x", residual_first=True))),
+        Check("another eps", "literals", 1.5, schedules(fused("with eps 0.1", eps=0.1))),
         Check(
             "gradients in training",
             "gradients",
-            0.4,
+            0.5,
             schedules(
                 fused("in training mode, p = 0", 2, training=True),
                 fused("in training mode, p = 0.4", 2, training=True, dropout=0.4),
@@ -41,8 +34,10 @@ HIDDEN = HiddenPart(
         Check(
             "LayerNorm before the block",
             "look-alikes",
-            1.6,
-            schedules(PRE_NORM, fused("of one layer", activation="gelu module"), together=True),
+            1.5,
+            schedules(
+                norm_first(layers=2, activation="relu"), fused("of one layer", activation="gelu module"), together=True
+            ),
         ),
         Check(
             "launches of three layers",
@@ -74,7 +69,7 @@ HIDDEN = HiddenPart(
             "by the names that we know", 15, ("isinstance(module, nn.Linear)", "inner == 'dense'"), below=True
         ),
         ANSWERS.edited("an eps of its own", 15, (CALL, CALL.replace("eps", "1e-12")), below=True),
-        ANSWERS.edited("fuses whatever was found", 13.4, ("if len(matches):", "if True:")),
+        ANSWERS.edited("fuses whatever was found", 13, ("if len(matches):", "if True:")),
         ANSWERS.edited("a module that is no call", 0, ("compiler=one_call", "compiler='eager'")),
     ),
 )

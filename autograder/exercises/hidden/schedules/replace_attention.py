@@ -1,40 +1,31 @@
 """Hidden checks and controls of exercise 06.5."""
 
-from dataclasses import replace
-
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.schedules.replace_attention import replaced
+from autograder.exercises.schedules.replace_attention import replaced, switched
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.schedule import schedules
-
-MODE = "Ask for `self.training` in forward, each time: a model changes its mode after it was scheduled."
-
 
 ANSWERS = Answers(__name__)
 ASKED = "self.p if self.training else 0.0"
 HIDDEN = HiddenPart(
     checks=(
-        Check("another number of heads", "odd sizes", 0.8, schedules(replaced("with one head", heads=1))),
+        Check("another number of heads", "odd sizes", 1, schedules(replaced("with one head", heads=1))),
         Check(
-            "tied weights", "tied weights", 0.8, schedules(replaced("with one matrix for query and key", 2, tied=True))
+            "tied weights", "tied weights", 1, schedules(replaced("with one matrix for query and key", 2, tied=True))
         ),
         Check(
             "evaluation drops nothing",
             "evaluation mode",
-            0.8,
+            0.5,
             schedules(
-                replaced("with dropout, in evaluation mode", dropout=0.5),
-                replace(
-                    replaced("scheduled in training and then switched to evaluation", dropout=0.5),
-                    switched=True,
-                    reason=MODE,
-                ),
+                replaced("of two layers with dropout, in evaluation mode", 2, dropout=0.5),
+                switched("of two layers, switched to evaluation after it was scheduled", 2, dropout=0.5),
             ),
         ),
         Check(
             "gradients",
             "gradients",
-            0.8,
+            1,
             schedules(
                 replaced("with LayerNorm first", norm_first=True, training=True),
                 replaced("with dropout of 0.4 in training", 2, dropout=0.4, training=True),

@@ -1,18 +1,12 @@
 """Hidden checks and controls of exercise 06.6."""
 
-from dataclasses import replace
-
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.hidden.schedules import fuse_block_ends, replace_attention
-from autograder.exercises.schedules.schedule_encoder import ALL, OPERATORS, scheduled
+from autograder.exercises.schedules.schedule_encoder import ALL, in_both_modes, scheduled
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.schedule import schedules
 
 RENAMED = {"dense": "fc", "attention": "self_attention", "feed_forward": "mlp", "attention_norm": "ln"}
-FROZEN = (
-    "A flat trace asks for `self.training` once and writes the answer into the graph: keep the module that asks whole, "
-    "with leaf_modules."
-)
 
 
 ANSWERS = Answers(__name__, after=(replace_attention.ANSWERS, fuse_block_ends.ANSWERS))
@@ -22,7 +16,7 @@ HIDDEN = HiddenPart(
         Check(
             "a variant with other names and spellings",
             "unseen variant",
-            1.2,
+            1,
             schedules(
                 scheduled("unseen", ALL, 2, names=RENAMED, activation="gelu module", residual_first=True, heads=1),
                 gradients=True,
@@ -31,7 +25,7 @@ HIDDEN = HiddenPart(
         Check(
             "steps that fit nowhere",
             "unseen variant",
-            0.8,
+            1,
             schedules(
                 scheduled("with ReLU", ALL, without="gelu", activation="relu"),
                 scheduled("with LayerNorm first", ALL, without="block_ends", norm_first=True),
@@ -39,18 +33,10 @@ HIDDEN = HiddenPart(
         ),
         Check("applied twice", "idempotence", 1, schedules(scheduled("scheduled twice", ALL, 2, times=2))),
         Check(
-            "training mode",
+            "training mode of two layers",
             "training mode",
             1,
-            schedules(
-                replace(scheduled("in training mode, p = 0.25", ALL, dropout=0.25), training=True),
-                replace(
-                    scheduled("scheduled in training and then switched to evaluation", ALL, dropout=0.25),
-                    switched=True,
-                    literals={OPERATORS["attention"]: (0.0,)},
-                    reason=FROZEN,
-                ),
-            ),
+            schedules(*in_both_modes(layers=2, dropout=0.4)),
         ),
     ),
     controls=(

@@ -39,13 +39,13 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("other names", "renamed models", 1.1, _renamed),
-        Check("a container of the same name", "look-alikes", 0.8, _container),
+        Check("other names", "renamed models", 1, _renamed),
+        Check("a container of the same name", "look-alikes", 1, _container),
         Check("deeper stacks, with gradients", "gradients", 0.5, _deeper),
     ),
     controls=(
         ANSWERS.reference(6),
-        ANSWERS.file("as many, but others", 2.2, below=True),
+        ANSWERS.file("as many, but others", 3, below=True),
         ANSWERS.edited("any path that ends so", 6, ("path.split('.')[-1] == name", "path.endswith(name)"), below=True),
         ANSWERS.edited(
             "the first layer only",

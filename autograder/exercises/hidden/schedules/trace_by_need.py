@@ -17,21 +17,21 @@ HIDDEN = HiddenPart(
         Check(
             "other names",
             "renamed models",
-            1.2,
+            1,
             schedules(flattened("with other names", "layers.1.mlp", layers=2, names=MLP)),
         ),
         Check(
             "gradients",
             "gradients",
-            0.8,
+            1,
             schedules(
                 flattened("with GELU as a module", "layers.0.feed_forward", activation="gelu module"), gradients=True
             ),
         ),
         Check(
+            "gradients in training mode",
             "training mode",
-            "training mode",
-            1.2,
+            1,
             schedules(
                 replace(
                     flattened("in training mode", "layers.0.feed_forward", dropout=0.3, residual_first=True),

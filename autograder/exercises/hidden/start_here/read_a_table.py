@@ -54,9 +54,9 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("the leaf module, in longer tables", "leaf module", 0.4, visible.finds("leaf_module", LONGER)),
-        Check("the node with two users, in longer tables", "two users", 0.4, visible.finds("two_users", LONGER)),
-        Check("the dead node, in longer tables", "dead nodes", 0.4, visible.finds("dead", LONGER)),
+        Check("the leaf module, in longer tables", "leaf module", 0.5, visible.finds("leaf_module", LONGER)),
+        Check("the node with two users, in longer tables", "two users", 0.5, visible.finds("two_users", LONGER)),
+        Check("the dead node, in longer tables", "dead nodes", 0.5, visible.finds("dead", LONGER)),
     ),
     controls=(
         ANSWERS.reference(3),
@@ -65,6 +65,6 @@ HIDDEN = HiddenPart(
             "def read_table(rows):\n    return dict.fromkeys(['leaf_module', 'two_users', 'dead'], rows[1]['node'])\n",
             0,
         ),
-        ANSWERS.edited("the output is dead", 1.9, (" if row['op'] != 'output'", "")),
+        ANSWERS.edited("the output is dead", 2, (" if row['op'] != 'output'", "")),
     ),
 )

@@ -59,18 +59,18 @@ BRANCH = f"""    if x.size(0) != 4:
     return {FORMULA}"""
 HIDDEN = HiddenPart(
     checks=(
-        Check("odd sizes and strides, forward and backward", "odd sizes", 1.6, _odd_sizes),
+        Check("odd sizes and strides, forward and backward", "odd sizes", 1.5, _odd_sizes),
         Check(
             "the bias gradient is summed over every dimension but the last",
             "more dimensions",
-            1.6,
+            1.5,
             agrees(BACKWARD, backwards([(2, 3, 5), (2, 1, 3, 4), (1, 4, 2)]), counted=(FIRST_ONLY,)),
         ),
-        Check("another shape is fused as well, and right after the first", "another shape", 1.6, _other_shapes),
+        Check("another shape is fused as well, and right after the first", "another shape", 1.5, _other_shapes),
         Check(
             "another shape is fused as well, backward",
             "another shape",
-            1.6,
+            1.5,
             one_group(BACKWARD, backwards([(2, 3, 5)])),
         ),
     ),
@@ -83,7 +83,8 @@ HIDDEN = HiddenPart(
             ("def bias_gelu(", "@torch.jit.script\ndef bias_gelu("),
             ("def bias_gelu_backward(", "@torch.jit.script\ndef bias_gelu_backward("),
         ),
-        ANSWERS.edited("forward alone", 5.8, ("def bias_gelu_backward(", "def another(")),
+        ANSWERS.edited("forward alone", 5.5, ("def bias_gelu_backward(", "def another(")),
+        ANSWERS.edited("without the incoming gradient", 5.5, ("inner) * grad", "inner) * torch.ones_like(grad)")),
         ANSWERS.edited("a way of its own for other sizes", 15, (f"    return {FORMULA}", BRANCH), below=True),
         ANSWERS.edited(
             "summed over the first dimension", 15, ("by_x.sum_to_size(bias.shape)", "by_x.sum(0)"), below=True

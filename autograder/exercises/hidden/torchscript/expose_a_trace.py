@@ -22,8 +22,8 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        *(Check(f"`{name}` with larger limits", "limits", 0.875, disproves(_larger(name))) for name in visible.TRAPS),
-        Check("a limit of one", "limits", 0.875, disproves(_below)),
+        *(Check(f"`{name}` with larger limits", "limits", 1, disproves(_larger(name))) for name in visible.TRAPS),
+        Check("a limit of one", "limits", 0.5, disproves(_below)),
     ),
     controls=(
         ANSWERS.reference(8),

@@ -147,7 +147,6 @@ UNKNOWN = (number_for_a_tensor, list_of_floats, first_none, table_of_numbers)
 SILENT = (
     Snippet(WeightedMean, "trace", "frozen mode"),
     Snippet(Remembers, "trace", "lost effect"),
-    *visible.SNIPPETS["silent traces"],
 )
 SCRIPTS = (
     *_snippets("outside the language", "script", *OUTSIDE),
@@ -165,14 +164,14 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("traces without a warning", "silence", 0.8, visible.told_apart(SILENT)),
-        Check("everything together, with other programs", "everything", 0.8, visible.told_apart(EVERY)),
+        Check("other traces without a warning", "silence", 1, visible.told_apart(SILENT)),
+        Check("everything together, with other programs", "everything", 0.5, visible.told_apart(EVERY)),
     ),
     controls=(
         ANSWERS.reference(4),
         ANSWERS.edited(
             "silence is gold",
-            2.4,
+            2,
             ("'frozen mode'", "'none'"),
             ("'lost effect' if seen['calls_seen'] == 0 else ", ""),
         ),
@@ -183,7 +182,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "constructs by heart",
-            3.2,
+            3.5,
             (
                 "'upported'",
                 "any(w in seen['error'] for w in ('function def', 'SetComp', 'try blocks', 'variable number'))",

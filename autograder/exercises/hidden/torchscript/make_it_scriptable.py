@@ -32,15 +32,15 @@ ANSWERS = Answers(__name__)
 LAST = "return Recall(width, depth)"
 HIDDEN = HiddenPart(
     checks=(
-        Check("masks now and then, and None", "branches", 1.2, visible.agrees([(3, 3, visible.optional)], "masks")),
-        Check("fresh forgets", "branches", 1.2, visible.agrees([(5, 4, visible.forgetting)], "remembers")),
+        Check("masks now and then, and None", "branches", 1, visible.agrees([(3, 3, visible.optional)], "masks")),
+        Check("fresh forgets", "branches", 1.5, visible.agrees([(5, 4, visible.forgetting)], "remembers")),
         Check(
             "all options together",
             "options together",
-            1.1,
+            1,
             visible.agrees([(4, 3, _everything), (1, 1, _everything)], "masks", "scales"),
         ),
-        Check("masks that are broadcast", "shapes", 1.1, visible.agrees([(6, 2, _broadcast)], "masks")),
+        Check("masks that are broadcast", "shapes", 1, visible.agrees([(6, 2, _broadcast)], "masks")),
     ),
     controls=(
         ANSWERS.reference(10),
@@ -61,9 +61,9 @@ HIDDEN = HiddenPart(
             ("* scale", "* options.get('scale', 1.0)"),
             ("if fresh", "if options.get('fresh', False)"),
         ),
-        ANSWERS.edited("forgets", 6.4, ("self.past.append(value)", "self.past = [value]")),
-        ANSWERS.edited("grows", 7.6, ("self.past = self.past[-self.depth:]", "pass")),
-        ANSWERS.edited("no mask", 5.1, ("value = value * mask", "value = value * 1.0")),
-        ANSWERS.edited("no scale", 7.4, ("self.dense(x) * scale", "self.dense(x)")),
+        ANSWERS.edited("forgets", 6.5, ("self.past.append(value)", "self.past = [value]")),
+        ANSWERS.edited("grows", 8, ("self.past = self.past[-self.depth:]", "pass")),
+        ANSWERS.edited("no mask", 5, ("value = value * mask", "value = value * 1.0")),
+        ANSWERS.edited("no scale", 7.5, ("self.dense(x) * scale", "self.dense(x)")),
     ),
 )

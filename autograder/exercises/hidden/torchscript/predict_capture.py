@@ -100,19 +100,19 @@ def known(question: Question) -> Known:
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
-    checks=(_check("branches", 1), _check("rows", 1.2), _check("numbers outside torch", 1)),
+    checks=(_check("branches", 1), _check("rows", 1.5), _check("numbers outside torch", 1)),
     controls=(
         ANSWERS.reference(8),
         Control("always agrees", "def predict(question):\n    return 'agrees'\n", 0),
         Control("always fails", "def predict(question):\n    return 'fails'\n", 0),
         ANSWERS.edited(
             "more rows are the other branch",
-            5.4,
+            5.5,
             ("(example['rows'] > 4) == (later['rows'] > 4)", "same_rows or max(example['rows'], later['rows']) <= 4"),
         ),
         ANSWERS.edited(
             "sizes are frozen too",
-            5.2,
+            5,
             ("'divide_by_len': same_rows", "'divide_by_len': same_rows, 'divide_by_rows': same_rows"),
         ),
     ),

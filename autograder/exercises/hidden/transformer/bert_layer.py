@@ -75,19 +75,25 @@ ANSWERS = Answers(__name__, after=(multi_head_attention.ANSWERS,))
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("zeroed parts leave the residual path", "residual path", 1.6, _residual),
-        Check("gradients", "gradients", 1.7, _gradients),
-        Check("odd sizes", "odd sizes", 1.6, _sizes),
+        Check("zeroed parts leave the residual path", "residual path", 2, _residual),
+        Check("gradients", "gradients", 1.5, _gradients),
+        Check("odd sizes", "odd sizes", 1.5, _sizes),
     ),
     controls=(
         ANSWERS.reference(12),
-        ANSWERS.edited("parameters only", 1.6, ("hidden = layer(hidden, mask)", "pass")),
+        ANSWERS.edited("parameters only", 1, ("hidden = layer(hidden, mask)", "pass")),
         ANSWERS.edited(
             "dropout in training",
-            10.3,
+            10.5,
             ("self.norm_first = norm_first", "self.norm_first = norm_first; self.drop = nn.Dropout(0.1)"),
             ("+ self.attention(hidden, mask)", "+ self.drop(self.attention(hidden, mask))"),
         ),
-        ANSWERS.edited("every layer is the first one", 9.8, ("layer(hidden, mask)", "self.layers[0](hidden, mask)")),
+        ANSWERS.edited(
+            "no residual sum of the feed-forward part",
+            5,
+            ("return hidden + self.down(", "return self.down("),
+            ("self.feed_forward_norm(hidden + self.down(", "self.feed_forward_norm(self.down("),
+        ),
+        ANSWERS.edited("every layer is the first one", 9, ("layer(hidden, mask)", "self.layers[0](hidden, mask)")),
     ),
 )

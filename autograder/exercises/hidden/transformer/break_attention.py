@@ -18,12 +18,12 @@ def _many(draw: Draw) -> Sequence[Trial]:
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
-    checks=(Check("more heads", "more heads", 1.6, disproves(_many)),),
+    checks=(Check("more heads", "more heads", 2, disproves(_many)),),
     controls=(
         ANSWERS.reference(4),
         ANSWERS.edited(
             "a length that is given away by an error",
-            1.4,
+            1.5,
             ("(2, heads,", "(2, heads + 1,"),
             ("1, heads, d", "1, heads + 1, d"),
         ),

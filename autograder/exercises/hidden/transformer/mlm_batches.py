@@ -230,33 +230,33 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("padding", "padding", 1.1, _padding),
-        Check("the seed decides all", "seeds", 1.1, _seeds),
-        Check("selections are independent", "independence", 1.1, _independent),
-        Check("the loss of an untrained model, and of nothing", "loss", 1.1, _untrained),
+        Check("padding", "padding", 1, _padding),
+        Check("the seed decides all", "seeds", 1, _seeds),
+        Check("selections are independent", "independence", 1, _independent),
+        Check("the loss of an untrained model, and of nothing", "loss", 1.5, _untrained),
     ),
     controls=(
         ANSWERS.reference(10),
-        ANSWERS.edited("all behind the mask", 7.6, ("fate < 0.8", "fate < 2"), ("fate >= 0.9", "fate >= 3")),
+        ANSWERS.edited("all behind the mask", 8, ("fate < 0.8", "fate < 2"), ("fate >= 0.9", "fate >= 3")),
         ANSWERS.edited(
             "every seventh token",
             10,
             ("chance < 0.15", "torch.arange(tokens.numel()).view(tokens.shape) % 7 == 0"),
             below=True,
         ),
-        ANSWERS.edited("exactly 15 of 100", 8.9, (SELECTED, EXACTLY)),
+        ANSWERS.edited("exactly 15 of 100", 9, (SELECTED, EXACTLY)),
         ANSWERS.edited(
             "a letter for each column",
-            9,
+            9.5,
             (LETTERS_DRAWN, "torch.randint(letters, tokens.shape[1:], generator=generator).expand(tokens.shape)"),
             below=True,  # with few columns, their letters are no even share either
         ),
-        ANSWERS.edited("the next letter", 8.9, (LETTERS_DRAWN, "(tokens + 1) % letters")),
-        ANSWERS.edited("a fate for each letter", 8.9, (FATE, "fate = ((tokens * 7 + seed) % 10) / 10 + 0.05")),
+        ANSWERS.edited("the next letter", 9, (LETTERS_DRAWN, "(tokens + 1) % letters")),
+        ANSWERS.edited("a fate for each letter", 9, (FATE, "fate = ((tokens * 7 + seed) % 10) / 10 + 0.05")),
         ANSWERS.edited("one draw for both", 10, (FATE, "fate = chance / 0.15")),
         ANSWERS.edited(
             "letters of the text",
-            8.9,
+            9,
             (
                 LETTERS_DRAWN,
                 "tokens[tokens != padding]["
@@ -266,13 +266,13 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "one generator for all",
-            8.9,
+            9,
             ("torch.Generator().manual_seed(seed)", "torch.default_generator.manual_seed(seed)"),
         ),
-        ANSWERS.edited("rows come again", 8.9, (CHANCE, CHANCE + "[torch.arange(len(tokens)) // 2 * 2]")),
-        ANSWERS.edited("selected by letter", 8.9, (CHANCE, CHANCE + " + (tokens % 2 * 0.1 - 0.05)")),
-        ANSWERS.edited("one letter too many", 8.9, ("torch.randint(letters,", "torch.randint(letters + 1,")),
-        ANSWERS.edited("no function for the loss", 7, ("def masked_loss", "def another_loss")),
+        ANSWERS.edited("rows come again", 9, (CHANCE, CHANCE + "[torch.arange(len(tokens)) // 2 * 2]")),
+        ANSWERS.edited("selected by letter", 9, (CHANCE, CHANCE + " + (tokens % 2 * 0.1 - 0.05)")),
+        ANSWERS.edited("one letter too many", 9, ("torch.randint(letters,", "torch.randint(letters + 1,")),
+        ANSWERS.edited("no function for the loss", 6.5, ("def masked_loss", "def another_loss")),
     ),
     right_here={"one precision lower": NUMBERS, "without a gradient": NUMBERS, "in double precision, rounded": NUMBERS},
     equivalent={

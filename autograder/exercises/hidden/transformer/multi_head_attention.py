@@ -81,20 +81,20 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("one head, prime sizes, many heads", "head counts", 1.25, _heads),
-        Check("tokens in another order", "order of tokens", 1.25, _equivariant),
-        Check("sizes, strides, precisions and masks for each head", "odd sizes", 1.25, _sizes),
-        Check("gradients at other sizes", "gradients", 1.25, _gradients),
+        Check("one head, prime sizes, many heads", "head counts", 1.5, _heads),
+        Check("tokens in another order", "order of tokens", 1.5, _equivariant),
+        Check("sizes, strides, precisions and masks for each head", "odd sizes", 1, _sizes),
+        Check("gradients at other sizes", "gradients", 1, _gradients),
     ),
     controls=(
         ANSWERS.reference(12),
         ANSWERS.file("scores by hand", 12),
         ANSWERS.edited(
-            "dropout in training", 10.75, ("key, value, mask)", "key, value, mask, 0.1 if self.training else 0.0)")
+            "dropout in training", 11, ("key, value, mask)", "key, value, mask, 0.1 if self.training else 0.0)")
         ),
         ANSWERS.edited(
             "parameters only",
-            1.6,
+            1,
             ("query, key, value = (self.split(", "return hidden\n        query, key, value = (self.split("),
         ),
     ),

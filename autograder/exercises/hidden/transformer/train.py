@@ -102,9 +102,9 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("held-out text", "held-out loss", 1.8, _held_out),
-        Check("runs again, with the same seed and another", "seeds", 1.8, _again),
-        Check("every weight was trained", "weights", 1.3, _moved),
+        Check("held-out text", "held-out loss", 2, _held_out),
+        Check("runs again, with the same seed and another", "seeds", 2, _again),
+        Check("every weight was trained", "weights", 1, _moved),
     ),
     controls=(
         ANSWERS.reference(12),
@@ -117,16 +117,16 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited("a second scalar that is 1", 10, ("length.item()", "1.0")),
         ANSWERS.edited("a second scalar that counts", 10, ("length.item()", "float(step)")),
-        ANSWERS.edited("without a step of the optimiser", 5.2, ("optimizer.step()", "pass")),
-        ANSWERS.edited("begins with the fifteenth batch", 8.1, ("zip(hidden, labels", "zip(hidden[14:], labels[14:]")),
+        ANSWERS.edited("without a step of the optimiser", 5, ("optimizer.step()", "pass")),
+        ANSWERS.edited("begins with the fifteenth batch", 8, ("zip(hidden, labels", "zip(hidden[14:], labels[14:]")),
         ANSWERS.edited(
             "two steps a batch",
-            10.7,
+            11,
             ("            optimizer.step()\n", "            optimizer.step()\n" + SECOND_STEP),
         ),
         ANSWERS.edited(
             "seeded too late",
-            10.2,
+            10,
             ("    torch.manual_seed(seed)\n", ""),
             ("    with Summ", "    torch.manual_seed(seed)\n    with Summ"),
         ),

@@ -52,6 +52,10 @@ def test_a_sample_of_controls_gets_its_marks_and_of_mutants_is_tried(exercise_id
     [
         ({"reference_points": 3.5}, "The reference gets 3.5 of 4 points."),
         ({"controls": (ControlResult("zeros", "0", 1.0, False),)}, "Control 'zeros' gets 1 points; it must get 0."),
+        (
+            {"controls": (ControlResult("zeros", "0", 0.0, True, unforeseen="It surprises."),)},
+            "Control 'zeros': It surprises.",
+        ),
         ({"mutants": (KILLED,) * 15 + (MISSED,) * 5}, "The checks notice 75% of the mutants; 80% are asked for."),
     ],
 )

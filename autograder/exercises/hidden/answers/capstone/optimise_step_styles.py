@@ -299,3 +299,50 @@ def optimise(gm):
     schedule.fuse(schedule.find(block_end), compiler=one_call)
     built = schedule.build()
     return fx.GraphModule(built, fx.Tracer().trace(built))
+
+
+# %% a schedule of the graph, decomposed and traced again
+def optimise(gm):
+    import course_lib.kernels
+    from course_lib.schedule import create_schedule
+
+    def ending(x, bias, residual, p, training, shape, weight, shift, eps):
+        return F.layer_norm(F.dropout(x + bias, p, training) + residual, shape, weight, shift, eps)
+
+    def one_call(x, bias, residual, p, training, shape, weight, shift, eps):
+        return course_lib.kernels.bias_dropout_residual_layer_norm(x, bias, residual, weight, shift, p, training, eps)
+
+    schedule = create_schedule(gm)
+    modules = dict(gm.named_modules())
+    for node in gm.graph.find_nodes(op="call_module"):
+        if type(modules[node.target]) is nn.Linear:
+            readers = [modules.get(reader.target) for reader in node.users]
+            if any(isinstance(reader, nn.Dropout) for reader in readers):
+                schedule[node.target].decompose()
+    schedule.trace()
+    matches = schedule.find(ending)
+    if len(matches):
+        schedule.fuse(matches, compiler=one_call)
+    return schedule.build()
+
+
+# %% a schedule of the graph, with the product in the pattern
+def optimise(gm):
+    import course_lib.kernels
+    from course_lib.schedule import create_schedule
+
+    def ending(x, matrix, bias, residual, p, training, shape, weight, shift, eps):
+        branch = F.dropout(F.linear(x, matrix, bias), p, training)
+        return F.layer_norm(branch + residual, shape, weight, shift, eps)
+
+    def one_call(x, matrix, bias, residual, p, training, shape, weight, shift, eps):
+        product = F.linear(x, matrix)
+        return course_lib.kernels.bias_dropout_residual_layer_norm(
+            product, bias, residual, weight, shift, p, training, eps
+        )
+
+    schedule = create_schedule(gm)
+    matches = schedule.find(ending)
+    if len(matches):
+        schedule.fuse(matches, compiler=one_call)
+    return schedule.build()
