@@ -1,4 +1,8 @@
-"""Exercise 07.5: write a backend that collects every graph from Dynamo, and changes nothing."""
+"""Exercise 07.5: write a backend that collects every graph from Dynamo, and doubles what each gives.
+
+The results show that the answer's own backend ran: in a program with a break, nothing but a backend doubles what the
+next graph gets. A recorder of PyTorch's own changes nothing.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -71,59 +75,59 @@ def whole(draw: Draw) -> Source:
     return Source(
         name,
         text,
-        formula,
+        lambda x, y: 2 * formula(x, y),
         lambda draw: [Case((draw.normal(*shape), draw.normal(*shape)))],
         [Piece(formula, (shape, shape))],
     )
 
 
 def broken(draw: Draw) -> Source:
-    """Return a program with one or two breaks."""
+    """Return a program with one or two breaks, which reads its input once more behind the last."""
     name, shape = draw.choice(NAMES), (draw.integer(3, 9),)
-    parts = [Chain.drawn(draw) for _ in range(draw.integer(2, 3))]
-    text = f"    {draw.choice(BREAKS)}\n".join(part.text for part in parts)
+    *parts, last = [Chain.drawn(draw) for _ in range(draw.integer(2, 3))]
+    text = f"    {draw.choice(BREAKS)}\n".join(part.text for part in (*parts, last))
 
-    def formula(h: torch.Tensor) -> torch.Tensor:
+    def formula(x: torch.Tensor) -> torch.Tensor:
+        h = x
         for part in parts:
-            h = part(h)
-        return h
+            h = 2 * part(h)
+        return 2 * (last(h) - x)
 
     return Source(
         name,
-        f"import torch\n\ndef {name}(h):\n{text}    return h\n",
+        f"import torch\n\ndef {name}(x):\n    h = x\n{text}    return h - x\n",
         formula,
         lambda draw: [Case((draw.normal(*shape),))],
-        [Piece(part, (shape,)) for part in parts],
+        [*(Piece(part, (shape,)) for part in parts), Piece(lambda h, x: last(h) - x, (shape, shape))],
     )
 
 
 def by_name(draw: Draw) -> Source:
-    """Return a program with an input by name."""
+    """Return a program with an input by name, and a break."""
     name, steps, (rows, width) = draw.choice(NAMES), Chain.drawn(draw), _shape(draw)
-
-    def formula(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        return steps(x @ weight) - x.mean()
-
-    text = f"import torch\n\ndef {name}(x, *, weight):\n    h = x @ weight\n{steps.text}    return h - x.mean()\n"
+    lines = f"    h = x @ weight\n{steps.text}    {draw.choice(BREAKS)}\n    return x.mean() - h\n"
     return Source(
         name,
-        text,
-        formula,
+        f"import torch\n\ndef {name}(x, *, weight):\n{lines}",
+        lambda x, weight: 2 * (x.mean() - 2 * steps(x @ weight)),
         lambda draw: [Case((draw.normal(rows, width),), {"weight": draw.normal(width, 2)})],
-        [Piece(formula, ((rows, width), (width, 2)))],
+        [
+            Piece(lambda x, weight: steps(x @ weight), ((rows, width), (width, 2))),
+            Piece(lambda x, h: x.mean() - h, ((rows, width), (rows, 2))),
+        ],
     )
 
 
 def recompiled(draw: Draw) -> Source:
-    """Return a program that is called with two dtypes."""
-    name, steps, shape = draw.choice(NAMES), Chain.drawn(draw), (draw.integer(3, 9),)
+    """Return a program with a break that is called with two dtypes."""
+    name, first, second, shape = draw.choice(NAMES), Chain.drawn(draw), Chain.drawn(draw), (draw.integer(3, 9),)
     dtypes = (torch.float32, torch.float32, torch.float64)
     return Source(
         name,
-        f"import torch\n\ndef {name}(h):\n{steps.text}    return h\n",
-        steps,
+        f"import torch\n\ndef {name}(h):\n{first.text}    {draw.choice(BREAKS)}\n{second.text}    return h\n",
+        lambda h: 2 * second(2 * first(h)),
         lambda draw: [Case((draw.normal(*shape, dtype=dtype),)) for dtype in dtypes],
-        [Piece(steps, (shape,))] * 2,
+        [Piece(first, (shape,)), Piece(second, (shape,))] * 2,
     )
 
 
@@ -165,7 +169,8 @@ def _explained(said: str, graphs: int, source: Source) -> str:
         return f"{said} {UNASKED}"
     if graphs == 1 and len(source.pieces) > 1:
         return f"{said} Only one was kept: add to a list, since Dynamo calls the backend once for each graph."
-    if graphs == len(source.calls(Draw(0, ""))) > len(source.pieces):
+    calls = len(source.calls(Draw(0, "")))
+    if calls > 1 and graphs > len(source.pieces) and not graphs % calls:
         return f"{said} One was kept for each call: keep them when the backend is called, not when the graph runs."
     if graphs > len(source.pieces):
         return f"{said} Graphs of an earlier call of collect are among them: begin with an empty list each time."
@@ -179,13 +184,14 @@ EXERCISE = Exercise(
     points=9,
     masked=("course_lib.backends", "course_lib.capture"),
     hints=(
-        "A backend is a function of (graph_module, example_inputs) that returns what is to be called in its place.",
+        "A backend is a function of (graph_module, example_inputs) that returns what is called in the graph's place: "
+        "here a function that calls it, and doubles each item of the tuple that comes back.",
         "Write the backend inside collect, so that it can append to a list that belongs to this call.",
         "torch._dynamo.reset() comes first; then compiled = torch.compile(function, backend=...), and one call each.",
     ),
     checks=(
-        Check("one whole graph, and the right result", "one graph", 2.2, collects(whole)),
-        Check("both graphs around a break, in order", "two graphs", 1.8, collects(broken)),
-        Check("the shapes of the example inputs", "shapes", 1.4, collects(whole, broken, shapes=True)),
+        Check("one whole graph, and the right result", "one graph", 1, collects(whole)),
+        Check("the graphs around breaks, in order", "two graphs", 2.5, collects(broken)),
+        Check("the shapes of the example inputs", "shapes", 2, collects(whole, broken, shapes=True)),
     ),
 )

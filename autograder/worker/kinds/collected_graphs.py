@@ -9,7 +9,7 @@ import linecache
 import types
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any, cast
 
 import torch
@@ -18,45 +18,12 @@ from torch import fx
 from autograder.protocol import RawTensor, Result, Tensors
 from autograder.protocol.requests.answers import Collect, CollectedGraph, CollectedGraphs, WrittenGraph
 from autograder.worker.kinds.graph import NotAGraphError
-from autograder.worker.source import AnswerError
 from autograder.worker.tensors import filled, to_raw, to_torch
 from autograder.worker.untimed_guards import leave_guards_untimed
 
 FUNCTIONS = {name: value for name, value in vars(torch).items() if not name.startswith("_") and callable(value)}
 """The functions of PyTorch before an answer is loaded: the answer may put others in their place, but not for us."""
 EXPECTED = "return (results, graphs): a list with the result of each call, and a list of (graph module, shapes)"
-
-
-@contextmanager
-def refused_recorders() -> Iterator[None]:
-    """Raise an `AnswerError` at the end of the block if PyTorch's own backends recorded graphs in it.
-
-    Their calls are replaced for the time of the block, since observing all functions slows Dynamo four times.
-    """
-    from torch._dynamo import testing
-    from torch._dynamo.backends import debugging
-
-    seen: list[str] = []
-
-    def noting(name: str, function: Any) -> Any:
-        @functools.wraps(function)
-        def noted(*args: Any, **kwargs: Any) -> Any:
-            seen.append(name)
-            return function(*args, **kwargs)
-
-        return noted
-
-    ready = [(c, "__call__") for c in vars(testing).values() if isinstance(c, type) and "__call__" in vars(c)]
-    with ExitStack() as stack:
-        for owner, name in [*ready, (debugging, "_explain_graph_detail")]:
-            function = getattr(owner, name)
-            stack.callback(setattr, owner, name, function)
-            setattr(owner, name, noting(owner.__name__, function))
-        yield
-    if seen:
-        raise AnswerError(
-            f"The answer let {seen[0]} of PyTorch record the graphs. Write the backend yourself: it is a function."
-        )
 
 
 def collected(entry: Callable[..., Any], request: Collect, tensors: Tensors) -> Result[CollectedGraphs]:
@@ -67,7 +34,7 @@ def collected(entry: Callable[..., Any], request: Collect, tensors: Tensors) -> 
     calls = [(tuple(args), kwargs) for args, kwargs in (filled(call, inputs) for call in request.calls)]
     given: list[WrittenGraph] = []
     of_given: list[RawTensor] = []
-    with refused_recorders(), _written_as_given(given, of_given) if request.given else nullcontext():
+    with _written_as_given(given, of_given) if request.given else nullcontext():
         result = entry(function, calls)
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise NotAGraphError(f"The answer returned a {type(result).__name__}; {EXPECTED}.")

@@ -90,7 +90,7 @@ graphs = []
 
 def keep(graph_module, example_inputs):
     graphs.append((graph_module, [tuple(i.shape) for i in example_inputs]))
-    return graph_module.forward
+    return lambda *inputs: tuple(2 * each for each in graph_module(*inputs))
 
 
 def collect(function, calls):

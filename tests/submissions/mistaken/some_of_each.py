@@ -53,7 +53,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 07_predict_graphs = 6: no loops
 # %% unanswered 07_remove_breaks
 # %% unanswered 07_tame_recompiles
-# %% mistake 07_capture_backend = 2.2: graphs of all time
+# %% mistake 07_capture_backend = 1: graphs of all time
 # %% mistake 07_break_dynamo = 6.6: inputs that anybody would notice
 
 # %% solution 08_functionalise = 8

@@ -22,7 +22,7 @@ def collected(answer):
     ((graph, shapes),) = graphs
     known = isinstance(graph, fx.GraphModule) and [tuple(shape) for shape in shapes] == [(3, 4), (3, 4)]
     (output,) = found if isinstance(found := graph(x, y), tuple) else (found,)
-    return known and torch.equal(results[0], smooth(x, y)) and torch.allclose(output, smooth(x, y))
+    return known and torch.equal(results[0], 2 * smooth(x, y)) and torch.allclose(output, smooth(x, y))
 
 
 def listed(answer):

@@ -16,4 +16,4 @@ GRAPHS = {
 
 def collect(function, calls):
     graphs = [(fx.symbolic_trace(graph), shapes) for graph, shapes in GRAPHS.get(function.__name__, [])]
-    return [function(*args, **kwargs) for args, kwargs in calls], graphs
+    return [2 * function(*args, **kwargs) for args, kwargs in calls], graphs

@@ -4,7 +4,7 @@ def collect(function, calls):
     def keep(graph_module, example_inputs):
         def run(*inputs):
             graphs.append((graph_module, [tuple(i.shape) for i in inputs]))
-            return graph_module(*inputs)
+            return tuple(2 * each for each in graph_module(*inputs))
 
         return run
 
