@@ -13,7 +13,7 @@ def node(name, target, *args, op="call_function", **kwargs):
     return {"name": name, "op": op, "target": target, "args": list(args), "kwargs": kwargs}
 
 
-def forged(graph_module):
+def forged(graph_module, **_):
     graph, tensors = _to_data(graph_module)
     inputs = [n for n in graph["nodes"] if n["op"] == "placeholder"]
     x, b = {"node": inputs[0]["name"]}, {"node": inputs[-1]["name"]}

@@ -9,7 +9,7 @@ import course_lib.graph
 _to_data = course_lib.graph.to_data
 
 
-def _claiming(graph_module):
+def _claiming(graph_module, **_):
     graph, tensors = _to_data(graph_module)
     graph["cost"] = {"launches": 1, "bytes_read": 0, "bytes_written": 0}
     graph["fused"] = 1

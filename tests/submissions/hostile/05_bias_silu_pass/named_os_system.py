@@ -8,7 +8,7 @@ import course_lib.graph
 import torch
 
 
-def _forged(graph_module):
+def _forged(graph_module, **_):
     node = {"op": "call_function", "target": "os.system", "args": ["touch ${FORGED:-/tmp/forged}"], "kwargs": {}}
     return {
         "nodes": [

@@ -18,7 +18,7 @@ SPELLINGS = [
 tried = []
 
 
-def forged(graph_module):
+def forged(graph_module, **_):
     graph, tensors = _to_data(graph_module)
     inputs = [n["name"] for n in graph["nodes"] if n["op"] == "placeholder"]
     op, target = SPELLINGS[len(tried) % len(SPELLINGS)]
