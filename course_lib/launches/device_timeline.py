@@ -1,6 +1,7 @@
 """Draw when the host starts launches and when the device runs them, eagerly and replayed, from a simple model.
 
-The host needs a fixed time a launch. The device runs one kernel after the other, each as long as its bytes take.
+The host needs a fixed time a launch. The device runs one kernel after the other, each as long as its bytes take, and at
+least a fixed time, however few they are.
 """
 
 import base64
@@ -81,19 +82,21 @@ class Timeline:
         return f'<text x="2" y="{top + 17}">{name}</text>{boxes}'
 
 
-def eager_timeline(launches: Sequence[Launch], *, launch_us: float, bandwidth_gb_s: float) -> Timeline:
+def eager_timeline(launches: Sequence[Launch], *, launch_us: float, bandwidth_gb_s: float, least_us: float) -> Timeline:
     """Return the timeline of launches that the host starts one by one; a kernel cannot start before its launch ends.
 
+    `least_us` is what the shortest kernel takes.
+
     >>> launch = Launch(1, "aten.add.Tensor", (), (), (), (), 1_000_000)
-    >>> eager_timeline([launch] * 3, launch_us=5, bandwidth_gb_s=1000)
-    eager: 3 launches by the host, 3 kernels, 16.0 µs in all; the device computes for 3.0 µs, 19% of the time.
+    >>> eager_timeline([launch] * 3, launch_us=5, bandwidth_gb_s=1000, least_us=2)
+    eager: 3 launches by the host, 3 kernels, 17.0 µs in all; the device computes for 6.0 µs, 35% of the time.
     """
     host = tuple(Span(each.operator, i * launch_us, (i + 1) * launch_us) for i, each in enumerate(launches))
-    return Timeline("eager", host, _device(launches, bandwidth_gb_s, lambda i, _: host[i].end_us))
+    return Timeline("eager", host, _device(launches, bandwidth_gb_s, least_us, lambda i, _: host[i].end_us))
 
 
 def replay_timeline(
-    launches: Sequence[Launch], *, launch_us: float, bandwidth_gb_s: float, scale_us: float = 0.0
+    launches: Sequence[Launch], *, launch_us: float, bandwidth_gb_s: float, least_us: float, scale_us: float = 0.0
 ) -> Timeline:
     """Return the timeline of a graph's replay: one launch by the host, and a short gap between two kernels.
 
@@ -101,18 +104,18 @@ def replay_timeline(
     """
     host = (Span("replay", 0.0, launch_us),)
     gap = REPLAYED_GAP_US
-    device = _device(launches, bandwidth_gb_s, lambda i, free: free + gap if i else launch_us)
+    device = _device(launches, bandwidth_gb_s, least_us, lambda i, free: free + gap if i else launch_us)
     return Timeline("replay", host, device, scale_us)
 
 
 def _device(
-    launches: Sequence[Launch], bandwidth_gb_s: float, ready: Callable[[int, float], float]
+    launches: Sequence[Launch], bandwidth_gb_s: float, least_us: float, ready: Callable[[int, float], float]
 ) -> tuple[Span, ...]:
     """Return the kernels, each after the one before and after it is ready."""
     spans: list[Span] = []
     free = 0.0
     for index, launch in enumerate(launches):
         start = max(free, ready(index, free))
-        free = start + launch.memory_bytes / (bandwidth_gb_s * 1e3)  # 1 GB/s is 1,000 bytes a µs
+        free = start + max(least_us, launch.memory_bytes / (bandwidth_gb_s * 1e3))  # 1 GB/s is 1,000 bytes a µs
         spans.append(Span(launch.operator, start, free))
     return tuple(spans)
