@@ -29,7 +29,7 @@ def call_of(draw: Draw, *changes: Change) -> Call:
         "mask": None,
         "causal": False,
         "dropout": 0.0,
-        "trains": draw.chance(0.5),
+        "trains": False,
         "turned": False,
         "allowed": ["flash", "math"],
     }

@@ -248,7 +248,8 @@ EXERCISE = Exercise(
         "Which values does no later node read?",
         "Keep a dict from values to registers, and a list of free registers. Free the registers of values without a "
         "next use before the result takes one. Loads come at the first use.",
-        "If no register is free, take the one of max(values, key=next use), but not an operand of this node. Spill it "
+        "If no register is free, take the one of max(values, key=next use). A load must leave the operands of this "
+        "node in their registers; the result may take the register of one, spilled first. Spill it "
         "unless it is an input or has a slot already. An operand with a slot is reloaded; an input is loaded.",
     ),
     checks=(

@@ -225,7 +225,8 @@ EXERCISE = Exercise(
     hints=(
         "Give each node a number, equal in both graphs where nodes compute the same. Its operands' numbers are known.",
         "A dict from a key to its number serves both graphs. fx.map_arg(node.args, f) puts f(operand) in place of each "
-        "operand, in lists too; repr of the result tells 1 from 1.0.",
+        'operand, in lists too; let f mark what was an operand, as in ("node", number), since it is no literal. '
+        "repr of the result tells 1 from 1.0.",
         "collections.Counter counts the numbers of the other graph. Take one away for each node: below zero, it has no "
         "partner.",
     ),

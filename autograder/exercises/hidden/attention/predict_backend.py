@@ -16,6 +16,7 @@ from autograder.exercises.attention.predict_backend import (
     REFUSED,
     SHAPES,
     Call,
+    mask,
     predicts,
     setting,
 )
@@ -154,6 +155,7 @@ def known(call: Mapping[str, Any]) -> Known:
 
 ANSWERS = Answers(__name__)
 MASKED_AND_DROPPED = tuple((*each, setting(dropout=0.2)) for each in MASKS)
+TRAINED = ((setting(trains=True),), (setting(trains=True), mask("queries", "keys")))
 
 HIDDEN = HiddenPart(
     checks=(
@@ -163,7 +165,7 @@ HIDDEN = HiddenPart(
             "everything together",
             "everything",
             1,
-            predicts(PLAIN, MASKS, SHAPES, ALLOWED, MASKED_AND_DROPPED, REFUSED),
+            predicts(PLAIN, MASKS, SHAPES, ALLOWED, MASKED_AND_DROPPED, REFUSED, TRAINED),
         ),
     ),
     right_here={"text": "the answer is a text"},
@@ -226,9 +228,8 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("any mask leads to math", 2.5, ("not mask or not mask['learned']", "not mask")),
         ANSWERS.edited(
             "gradients lead to math",
-            3,
+            4,
             ("not call['dropout'], ", "not call['dropout'], not call['trains'], "),
-            below=True,
         ),
         ANSWERS.edited(
             "causal leads to math", 3, ("not call['dropout'], ", "not call['dropout'], not call['causal'], ")
