@@ -44,17 +44,36 @@ def restore_of(held: Sequence[object]) -> Restore:
     seen: set[int] = set()
     for value in held:
         _remember(value, restores, seen)
-    grad_enabled, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
-    restore_levels, restore_autocast = _levels(), _autocast()
     restores += _random_states()
+    restore_modes = _modes()
 
     def restore() -> None:
-        restore_levels()  # the first, since operators may fail at a level
+        restore_modes()  # the first, since operators may fail at a level
+        for one in restores:
+            one()
+
+    return restore
+
+
+@contextmanager
+def modes_kept() -> Iterator[None]:
+    """Restore at the end what a program that fails leaves in between: modes and levels of torch, see `preserving`."""
+    restore = _modes()
+    try:
+        yield
+    finally:
+        restore()
+
+
+def _modes() -> Restore:
+    grad_enabled, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
+    restore_levels, restore_autocast = _levels(), _autocast()
+
+    def restore() -> None:
+        restore_levels()
         restore_autocast()
         torch.set_grad_enabled(grad_enabled)
         torch.set_default_dtype(dtype)
-        for one in restores:
-            one()
 
     return restore
 

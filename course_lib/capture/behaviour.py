@@ -1,7 +1,5 @@
 """Record all that one call of a program does: what it returns, raises, prints, draws and changes, and its gradients."""
 
-import contextlib
-import io
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +14,7 @@ from course_lib.capture.differences import difference
 from course_lib.capture.frozen_values import RandomState, attributes_or, freeze, random_states
 from course_lib.capture.outside_state import Variable, tensors_of, values_of
 from course_lib.isolation import backward_to, fresh_inputs, imported_numpy, seed_everything
+from course_lib.silence import kept_output
 
 Value = Any
 MISSING = "missing"  # said of a gradient
@@ -111,13 +110,12 @@ def _inputs(call: Call) -> tuple[list[torch.Tensor], list[Any]]:
 
 
 def _run(run: Callable[..., Any], inputs: Sequence[Any], seed: int) -> tuple[Any, Exception | None, str]:
-    printed = io.StringIO()
     seed_everything(seed)
     random.seed(seed)
     np = imported_numpy()
     if np is not None:
         np.random.seed(seed)
-    with contextlib.redirect_stdout(printed):
+    with kept_output() as printed:
         try:
             return run(*inputs), None, printed.getvalue()
         except Exception as error:  # an exception is part of the behaviour
@@ -168,8 +166,7 @@ def _pointer(tensor: torch.Tensor) -> int | None:
 
 def _backward(leaves: Iterable[torch.Tensor], result: Any, seed: int) -> tuple[Exception | None, str]:
     """Run the backward pass of all results at once, and return what it raised and printed."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
+    with kept_output() as printed:
         try:
             backward_to(leaves, _tensors(result), seed, keep_graph=True)
         except Exception as error:  # hooks and backward functions of the program may raise anything

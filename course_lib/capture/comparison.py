@@ -1,12 +1,8 @@
 """Compare capture modes: which of them captures a program, refuses it, or is silently wrong."""
 
-import contextlib
 import copy
-import io
-import logging
 import random
-import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -17,11 +13,12 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from course_lib.capture.behaviour import Behaviour, Call, behaviour_of, deviation
 from course_lib.capture.captured import Captured
 from course_lib.capture.failure_causes import name_of, reason_in_short
-from course_lib.capture.modes import MODES, Program, capture, require_tuple
+from course_lib.capture.modes import MODES, Program, capture, require_initialised, require_tuple
 from course_lib.capture.outside_state import Variable, restore_outside, variables_of
 from course_lib.errors import CaptureError
 from course_lib.isolation import Restore, seed_everything
 from course_lib.show import Table
+from course_lib.silence import silence
 
 Verdict = Literal["captured", "refused", "refuses a probe", "silently wrong", "ran as Python"]
 MARKS: Mapping[str, str] = {
@@ -124,14 +121,15 @@ def compare_modes(
 
     Raises `CaptureError` if the program fails on the example inputs or cannot be copied, and for wrong arguments.
     """
-    _check(modes, example_inputs, probe_inputs)
+    _check(model, modes, example_inputs, probe_inputs)
     example = _Probe("the example", tuple(example_inputs), dict(example_kwarg_inputs or {}))
     probes = _probes(model, example, probe_inputs, switch_training)
     options = {"fx": {"concrete_args": concrete_args}, "export": {"dynamic_shapes": dynamic_shapes}}
     return Comparison(name_of(model), _results(model, probes, modes, options))
 
 
-def _check(modes: Sequence[str], example_inputs: object, probe_inputs: Sequence[object]) -> None:
+def _check(model: Program, modes: Sequence[str], example_inputs: object, probe_inputs: Sequence[object]) -> None:
+    require_initialised("compare_modes", model)
     require_tuple("compare_modes", "example_inputs", example_inputs)
     require_tuple("compare_modes", "probe_inputs", probe_inputs)
     for number, inputs in enumerate(probe_inputs, start=1):
@@ -153,11 +151,11 @@ def _results(
     restore = restore_outside(variables, model, [(probe.inputs, probe.keyword_inputs) for probe in probes])
     results = []
     try:
-        with _silence():
+        with silence():
             truth = _truth(model, probes, variables)
             for mode in modes:
                 restore()
-                results.append(_judge(mode, model, truth, _Outside(variables, restore), options.get(mode, {})))
+                results.append(_row(mode, model, truth, _Outside(variables, restore), options.get(mode, {})))
     finally:
         restore()
     return tuple(results)
@@ -215,6 +213,15 @@ def _truth(
             break
         seen.append((probe, call, behaviour))
     return seen
+
+
+def _row(mode: str, model: Program, truth: Any, outside: _Outside, options: Mapping[str, Any]) -> ModeResult:
+    """Judge one mode, whatever PyTorch raises: a capture may hold fake tensors, which cannot be compared."""
+    try:
+        return _judge(mode, model, truth, outside, options)
+    except Exception as error:
+        why = f"What it gave cannot be compared with the program: {type(error).__name__}: {_one_line(error)}"
+        return ModeResult(mode, "refused", why)
 
 
 def _judge(
@@ -292,26 +299,14 @@ def _how(captured: Captured) -> str:
     if captured.mode == "lazy":
         more = f", and more than one: {captured.breaks[0]}" if captured.breaks else ""
         return f"A graph each call, by torch._lazy{more}."
+    if captured.mode == "dynamo" and not captured.graphs:
+        return (
+            f"No graph: Dynamo leaves all of it to Python{''.join(f' ({reason})' for reason in captured.breaks[:1])}."
+        )
     if captured.breaks:
         number = f"{len(captured.graphs)} graph{'s' if len(captured.graphs) > 1 else ''}"
         return f"{number}, and Python in between: {captured.breaks[0]}."
-    if captured.mode == "dynamo" and not captured.graphs:
-        return "No graph: Dynamo leaves all of it to Python."
     return f"One graph, by {captured.captured_by}."
-
-
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """Silence what PyTorch prints and logs about programs that it refuses; warnings are kept with each result."""
-    level = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        nowhere = io.StringIO()
-        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(level)
 
 
 def _copied(model: Program) -> Any:

@@ -80,7 +80,13 @@ OUTPUT = Cause(
     "the program returns an object of a class that PyTorch cannot take apart",
     "Return tensors, or tuples, lists and dicts of them.",
 )
+FORWARD_MODE = Cause(
+    "forward-mode derivatives end the process",
+    "the program takes forward-mode derivatives (jvp, jacfwd, dual numbers), at which PyTorch may end the process here",
+    "Capture with mode 'make_fx', 'dynamo' or 'export', or take the derivative with torch.func.vjp or grad.",
+)
 TRACE = (
+    FORWARD_MODE,
     Cause(
         "dict at the output",
         "the program returns a dict, and a trace cannot know whether its keys are always the same",
@@ -112,6 +118,7 @@ SCRIPT = (
 )
 LAZY = (
     OUTPUT,
+    FORWARD_MODE,
     Cause(
         "lazy tensors end the process",
         "an operator such as split, chunk or unbind gives a list of views, at which lazy tensors end the process",

@@ -1,6 +1,5 @@
 """Read the graph that TorchScript's executor has optimised for some inputs: profiled types and fusion groups."""
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from course_lib.capture.saved_programs import copy_of, freeze
 from course_lib.capture.script_graphs import Fuser, fusing_with
 from course_lib.errors import CaptureError
 from course_lib.isolation import fresh_inputs, preserving
+from course_lib.silence import kept_warnings
 
 GROUPS = ("prim::TensorExprGroup", "prim::oneDNNFusionGroup", "prim::FusionGroup", "prim::CudaFusionGroup")
 GUARDS = ("prim::TypeCheck", "prim::oneDNNFusionGuard", "prim::RequiresGradCheck")
@@ -57,8 +57,8 @@ def optimized_graph(
         raise CaptureError(f"optimized_graph got runs={runs}; the executor must have run at least once.")
     script = copy_of(captured if fuser != "onednn" else freeze(captured))
     gradients = torch.no_grad() if fuser == "onednn" else nullcontext()
-    with preserving(None), fusing_with(fuser), gradients, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the captured program already holds the warnings
+    # the captured program already holds the warnings
+    with preserving(None), fusing_with(fuser), gradients, kept_warnings():
         try:
             for _ in range(runs):
                 script(*fresh_inputs(example_inputs))

@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from course_lib.capture.captured import Captured
 from course_lib.capture.failure_causes import explaining
+from course_lib.capture.fatal_operators import NothingFatalToLazy
 from course_lib.errors import CaptureError
 from course_lib.isolation import preserving
 
@@ -24,13 +24,14 @@ def capture_lazy(
 ) -> Captured:
     """Run a copy of the program on lazy tensors and keep the recorded graph; each later call records a graph again."""
     start_backend()
-    lazily = _lazy_copy(model) if isinstance(model, nn.Module) else model
+    with explaining("lazy", model):
+        lazily = _lazy_copy(model) if isinstance(model, nn.Module) else model
 
     def run(*given: Any, **named: Any) -> Any:
         moved, moved_by_name = _to((list(given), named), "lazy")
         pairs = zip(tree_leaves((list(given), named)), tree_leaves((moved, moved_by_name)), strict=True)
         tensors = [(one, lazy, lazy._version) for one, lazy in pairs if isinstance(one, torch.Tensor)]
-        with _NoLists():
+        with NothingFatalToLazy():
             returned = lazily(*moved, **moved_by_name)
         result = _to(returned, "cpu")
         for original, lazy, version in tensors:
@@ -42,7 +43,7 @@ def capture_lazy(
 
     with explaining("lazy", model), preserving(lazily):
         before = _run_at_once()
-        with _NoLists():
+        with NothingFatalToLazy():
             recorded = lazily(*_to(list(inputs), "lazy"), **_to(dict(keyword_inputs), "lazy"))
         breaks = _breaks_since(before)
         _refuse_closed_results(recorded)
@@ -82,17 +83,6 @@ def _refuse_closed_results(returned: object) -> None:
 
 
 MOST_OBJECTS = 1000  # that are searched for tensors in one result
-LISTS = ("split", "chunk", "unbind", "split_with_sizes", "hsplit", "vsplit", "dsplit", "__iter__")
-
-
-class _NoLists(TorchFunctionMode):
-    """Raise an error before an operator that gives a list of views, at which lazy tensors end the process."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = getattr(func, "__name__", "")
-        if name in LISTS:
-            raise RuntimeError(f"lazy tensors end the process at {name}")
-        return func(*args, **(kwargs or {}))
 
 
 def _lazy_copy(model: nn.Module) -> nn.Module:

@@ -13,12 +13,12 @@
 """
 
 import inspect
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from course_lib.capture.aot import capture_aot
 from course_lib.capture.captured import Captured, picklable
@@ -29,6 +29,7 @@ from course_lib.capture.lazy import capture_lazy
 from course_lib.capture.torchscript import capture_script, capture_trace
 from course_lib.errors import CaptureError
 from course_lib.isolation import fresh_inputs, preserving
+from course_lib.silence import kept_warnings
 
 Program = nn.Module | Callable[..., Any]
 
@@ -91,8 +92,7 @@ def capture(
 
 def _captured(capturer: Capturer, model: Program, inputs: Any, keyword_inputs: Any) -> Captured:
     """Capture without changing the model; keep the warnings of PyTorch, and make the graphs picklable."""
-    with preserving(model), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with preserving(model), kept_warnings() as caught:
         captured = capturer(model, inputs, keyword_inputs)
     for graph_module in captured.graphs.values():
         picklable(graph_module)
@@ -118,12 +118,24 @@ def _check(model: object, mode: str, leaf_modules: object, concrete_args: object
         raise CaptureError(f"capture got mode={mode!r}; it knows {', '.join(map(repr, MODES))}.")
     if not callable(model):
         raise CaptureError(f"capture got a {type(model).__name__}; it expects a module or a function.")
+    require_initialised("capture", model)
     if (leaf_modules or concrete_args) and mode != "fx":
         raise CaptureError(f'capture got leaf_modules or concrete_args with mode={mode!r}; they belong to mode="fx".')
     if not isinstance(concrete_args or {}, Mapping):
         raise CaptureError(f"capture got concrete_args={concrete_args!r:.80}; it expects a dict, from name to value.")
     if export_only is not None and mode != "export":
         raise CaptureError(f'capture got dynamic_shapes with mode={mode!r}; they belong to mode="export".')
+
+
+def require_initialised(asked_by: str, model: object) -> None:
+    """Raise `CaptureError` for a model with lazy modules that have not been called: they have no parameters yet."""
+    held = [*model.named_parameters(), *model.named_buffers()] if isinstance(model, nn.Module) else []
+    for name, tensor in held:
+        if is_lazy(tensor):
+            raise CaptureError(
+                f"{asked_by} got a {type(model).__name__} whose {name} has no shape yet: a lazy module makes its "
+                "parameters in its first call. Call the model once, then capture it."
+            )
 
 
 def require_tuple(asked_by: str, name: str, inputs: object) -> None:

@@ -4,7 +4,6 @@ A package holds compiled kernels and weights in one file. Private: its compiler 
 """
 
 import io
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +16,7 @@ from torch import nn
 from course_lib.capture.captured import Captured
 from course_lib.capture.torchscript import from_script
 from course_lib.errors import CaptureError
+from course_lib.silence import kept_warnings
 
 
 def freeze(captured: Captured, *, for_inference: bool = False) -> Captured:
@@ -90,8 +90,7 @@ def _script(captured: Captured, asked_by: str) -> Any:
 def _warnings() -> Iterator[list[str]]:
     """Collect warnings instead of printing them."""
     said: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with kept_warnings() as caught:
         yield said
     said += [f"{warning.category.__name__}: {warning.message}" for warning in caught]
 

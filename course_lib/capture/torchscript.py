@@ -13,6 +13,7 @@ from torch import nn
 
 from course_lib.capture.captured import Captured
 from course_lib.capture.failure_causes import explaining, name_of
+from course_lib.capture.fatal_operators import NoForwardMode
 from course_lib.capture.source_lines import SourceLine, line_in_text
 from course_lib.errors import CaptureError
 
@@ -22,7 +23,7 @@ Program = nn.Module | Callable[..., Any]
 def capture_trace(model: Program, inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]) -> Captured:
     """Run the program once and record its operators; Python decisions and Python numbers become constants."""
     named = _all_by_name(model, inputs, keyword_inputs)
-    with explaining("trace", model):
+    with explaining("trace", model), NoForwardMode():
         if named:
             script = torch.jit.trace(model, example_kwarg_inputs=named, check_trace=False)
         else:

@@ -6,7 +6,6 @@ random numbers that do not depend on an input. What Python computes from paramet
 """
 
 import contextlib
-import io
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ from course_lib.graph.memory import storage_of
 from course_lib.graph.recorder import written_and_drawn
 from course_lib.graph.stand_ins import tensors_held
 from course_lib.isolation import Restore, restore_of
+from course_lib.silence import silence
 
 _READS_A_NUMBER = torch.ops.aten._local_scalar_dense.default  # what `item`, `int` and `if` come to
 CHECK_SEED = 2
@@ -50,8 +50,7 @@ def losses(
     other_mode = isinstance(program, nn.Module) and "training" in outside.names
     graded = torch.is_grad_enabled()
     check = _Check(program, gm, tuple(example_inputs), outside.variables)
-    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
-        warnings.simplefilter("ignore")
+    with silence():
         found = list(check.texts(None))
         if other_mode and not found:
             name = "evaluation" if gm.training else "training"

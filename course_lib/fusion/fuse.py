@@ -14,6 +14,7 @@ from torch import fx, nn
 from torch.utils._pytree import tree_leaves
 
 from course_lib.capture import Captured, capture
+from course_lib.capture.modes import require_initialised
 from course_lib.errors import FusionError
 from course_lib.fusion.capture_check import Outside, losses, warn
 from course_lib.fusion.composites import in_whole_operators
@@ -135,6 +136,7 @@ def _ordinary_tensors(program: object, example_inputs: Sequence[object]) -> Iter
 
     The graph keeps constants, and will run outside of `torch.inference_mode` and of a default device without data.
     """
+    require_initialised("fuse", program)
     with ExitStack() as stack:
         if torch.is_inference_mode_enabled():
             stack.enter_context(torch.inference_mode(False))

@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from course_lib.graph.memory import ByteBound, Storages, distinct_bytes, storage_of, tensors_in
 from course_lib.graph.noted_launches import Launch, noted_launches
 from course_lib.graph.shapes import describe_value, require_several
+from course_lib.isolation import modes_kept
 
 # Operators that launch no kernel: they query a tensor, or return uninitialised memory.
 FREE = frozenset(
@@ -106,7 +107,7 @@ def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
     require_several("cost", inputs)
     counter = _Counter()
     # In inference mode, composite operators would not be decomposed and would count as one launch.
-    with torch.inference_mode(False), counter:
+    with modes_kept(), torch.inference_mode(False), counter:
         result = fn(*inputs)
     return Cost(
         launches=len(counter.operators),
@@ -289,7 +290,7 @@ def saved_for_backward(fn: Callable[..., object], inputs: Sequence[object]) -> S
         return tensor
 
     hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
-    with torch.inference_mode(False), torch.enable_grad(), watcher, hooks:
+    with modes_kept(), torch.inference_mode(False), torch.enable_grad(), watcher, hooks:
         fn(*inputs)
     storages = saved.values()
     return SavedForBackward(sum(storage.nbytes() for storage, _ in storages), tuple(text for _, text in storages))

@@ -14,6 +14,7 @@ from course_lib.graph.node_effects import run_node
 from course_lib.graph.recorder import EFFECTS, Recorder
 from course_lib.graph.stand_ins import StandIns, give_momentum, tensors_held
 from course_lib.isolation import preserving
+from course_lib.silence import no_logs
 
 Result = TypeVar("Result")
 
@@ -111,7 +112,7 @@ def run_on_fakes(
     """
     stand_ins, module, fakes = on_fakes(gm, example_inputs)
     try:
-        with preserving(None), stand_ins.mode, torch.no_grad():
+        with preserving(None), no_logs(), stand_ins.mode, torch.no_grad():
             return run(stand_ins, module, fakes)
     except Exception as first:  # whatever an operator says about its operands
         stand_ins, module, fakes = on_fakes(gm, example_inputs)
@@ -120,7 +121,7 @@ def run_on_fakes(
             if isinstance(given, torch.Tensor) and given.requires_grad:
                 fake.requires_grad_()
         try:
-            with preserving(None), stand_ins.mode, torch.enable_grad():
+            with preserving(None), no_logs(), stand_ins.mode, torch.enable_grad():
                 return run(stand_ins, module, fakes)
         except Exception:  # the same, or what gradients forbid
             raise first from None

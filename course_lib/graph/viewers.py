@@ -5,7 +5,6 @@ for `/api/...` in vain, and Netron's page asks for a country and a consent, and 
 version is half a year old. `page_server` therefore gives the same pages, changed in these places.
 """
 
-import contextlib
 import html
 import io
 import json
@@ -24,6 +23,7 @@ from torch.export import ExportedProgram
 from course_lib.errors import GraphError
 from course_lib.graph.drawing import draw
 from course_lib.graph.page_server import Site, serve
+from course_lib.silence import kept_output
 
 INDENT = "  "
 WIDTH = 100  # characters of a line of text that fit into the page of a notebook
@@ -117,7 +117,7 @@ def open_in_model_explorer(program: ExportedProgram, *, name: str = "program") -
             "open_in_model_explorer needs the package ai-edge-model-explorer, which is not installed; install it."
         ) from error
     explorer = model_explorer.config()
-    with contextlib.redirect_stdout(io.StringIO()):  # it says what it does
+    with kept_output():  # it says what it does
         explorer.add_model_from_pytorch(name, program)
     (converted,) = explorer.graphs_list
     asked = {

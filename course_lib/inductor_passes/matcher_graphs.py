@@ -13,6 +13,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 
 from course_lib.errors import CaptureError
+from course_lib.isolation import modes_kept
 
 
 def decomposed(function: Callable[..., Any], inputs: Sequence[torch.Tensor]) -> fx.GraphModule:
@@ -33,7 +34,7 @@ def decomposed(function: Callable[..., Any], inputs: Sequence[torch.Tensor]) -> 
         )
     from torch._inductor.decomposition import select_decomp_table  # here, since importing Inductor takes seconds
 
-    with torch.no_grad():
+    with modes_kept(), torch.no_grad():
         made = make_fx(lambda *given: function(*given), select_decomp_table(), tracing_mode="fake")(*inputs)
     made.graph.eliminate_dead_code()
     made.recompile()

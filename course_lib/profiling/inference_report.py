@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from course_lib.errors import ProfilingError
+from course_lib.isolation import modes_kept
 from course_lib.profiling.operator_profile import OperatorUse, count_flops, profile_operators
 from course_lib.profiling.plots import Plot, plot_lines
 from course_lib.show import Table, format_bytes, format_count, format_us
@@ -208,7 +209,7 @@ def inference_report(
     modules = list(model.modules()) if isinstance(model, torch.nn.Module) else []
     weights = list(model.parameters()) if isinstance(model, torch.nn.Module) else []
     options: dict[str, Any] = {"max_samples": max_samples, "warmup_s": warmup_s, "budget_s": budget_s}
-    with _evaluating(modules), torch.no_grad():
+    with modes_kept(), _evaluating(modules), torch.no_grad():
         measured = [_measure(model, resized(inputs, size), size, options) for size in batch_sizes or (given,)]
     return InferenceReport(
         model=getattr(model, "__name__", type(model).__name__),

@@ -7,7 +7,6 @@ still set these flags.
 
 import copy
 import inspect
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +18,11 @@ from torch.utils.checkpoint import checkpoint
 
 from course_lib.errors import ScheduleError
 from course_lib.module_hooks import has_own_hooks
+from course_lib.silence import kept_warnings
 
 
 def _script(body: fx.GraphModule) -> Callable[..., Any]:
-    with warnings.catch_warnings():  # it warns of its own deprecation, and of how torch.fx writes modules
-        warnings.simplefilter("ignore")
+    with kept_warnings():  # it warns of its own deprecation, and of how torch.fx writes modules
         return torch.jit.script(body)
 
 
