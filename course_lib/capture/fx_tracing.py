@@ -5,6 +5,7 @@
 """
 
 import inspect
+import keyword
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -125,7 +126,19 @@ def trace(
     with explaining("fx", model):
         graph = tracer.trace(model, dict(concrete_args) if concrete_args else None)
     _drop_fixed_inputs(graph, concrete_args or {})
+    _check_paths(graph, name)
     return fx.GraphModule(tracer.root, graph, class_name=name if name.isidentifier() else "GraphModule"), tracer.lines
+
+
+def _check_paths(graph: fx.Graph, name: str) -> None:
+    """Raise `CaptureError` for a path such as "heads.class", which the code of a graph cannot hold."""
+    for node in graph.nodes:
+        words = str(node.target).split(".") if node.op in ("call_module", "get_attr") else []
+        for word in filter(keyword.iskeyword, words):
+            raise CaptureError(
+                f"fx captured {name}, and cannot write {node.target!r} as code, since {word!r} is a keyword of Python. "
+                "Give this part of the model another name, such as one with an underscore at its end."
+            )
 
 
 def _check_leaves(model: nn.Module | Callable[..., object], leaf_modules: Sequence[LeafModule]) -> None:

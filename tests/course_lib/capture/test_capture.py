@@ -201,3 +201,17 @@ def test_an_array_or_a_function_of_numpy_on_a_stand_in_is_a_clear_error() -> Non
     for program in (lambda x: x / np.sqrt(x.shape[-1]), lambda x: np.exp(x)):
         with pytest.raises(CaptureError, match="to NumPy"):
             capture(program, (torch.ones(2, 3),))
+
+
+@pytest.mark.parametrize("key", ["class", "import", "None", "lambda", "in"])
+def test_a_part_whose_name_is_a_keyword_of_python_is_named(key: str) -> None:
+    class Heads(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.heads = nn.ModuleDict({key: nn.Linear(4, 2)})
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.heads[key](x)
+
+    with pytest.raises(CaptureError, match=f"cannot write 'heads.{key}' as code, since '{key}' is a keyword"):
+        capture(Heads(), (torch.ones(2, 4),))
