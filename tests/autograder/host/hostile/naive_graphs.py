@@ -70,11 +70,6 @@ def captured_there(answer):
     return not library and torch.allclose(forward(*inputs)[0], F.scaled_dot_product_attention(*inputs), atol=1e-5)
 
 
-def blocked(answer):
-    """Compares the numbers of blocks, and does not ask who counted them."""
-    return answer()["blocks"]({"mask": "causal", "length": 12, "block": 4}) == {"full": 3, "partial": 3, "empty": 3}
-
-
 def modified(answer):
     """Compares a score_mod on indices that come in their order."""
     slopes, score = torch.rand(3), torch.randn(2, 3, 5, 7)
@@ -131,14 +126,6 @@ class _Scaled(torch.nn.Module):
 
     def forward(self, x):
         return x * (self.scale.exp() + 1)
-
-
-def tidied(answer):
-    """Counts the calls that are left of one program with a constant, and compares its values."""
-    program, x = fx.symbolic_trace(_Scaled()), torch.randn(4, 8)
-    expected = program(x)
-    result = answer(program)
-    return sum(n.op.startswith("call") for n in result.graph.nodes) == 1 and torch.allclose(result(x), expected)
 
 
 def one_call(answer):

@@ -90,15 +90,6 @@ def one_module(answer):
     return torch.allclose(module(tokens), expected, atol=TOLERANCE)
 
 
-def stacked(answer):
-    """Zeroes the linear maps of one layer, so that its two norms are left, and looks at one layer with maps."""
-    torch.manual_seed(0)
-    module, tokens = answer(1, 8, 2, 16), torch.randn(2, 5, 8)
-    moved = not torch.allclose(module(tokens), tokens, atol=TOLERANCE)
-    module.load_state_dict({n: t if "norm" in n else torch.zeros_like(t) for n, t in module.state_dict().items()})
-    return moved and torch.allclose(module(tokens), F.layer_norm(tokens, (8,)), atol=TOLERANCE)
-
-
 def _schedules(answer, *, dropout=0.0, restored=False):
     torch.manual_seed(0)
     model = Encoder(layers=1, dropout=dropout).eval()
