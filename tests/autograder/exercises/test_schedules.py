@@ -166,9 +166,6 @@ class Late(nn.Module):
         self.part = part
 
     def forward(self, hidden, mask):
-        from torch.fx.passes.dialect.common.cse_pass import CSEPass
-
-        CSEPass()(torch.fx.symbolic_trace(nn.ReLU()))
         return self.part(hidden, mask)
 
 
@@ -184,8 +181,8 @@ def schedule_encoder(schedule, config):
 """
 
 
-def test_no_pass_runs_in_a_part_that_the_answer_put_in():
-    """Its code runs when the model is traced for the grader, after the answer has returned."""
+def test_a_part_that_the_answer_put_around_a_layer_moves_its_parameters():
+    """Its code would run when the model is traced, after the answer has returned."""
     record = judged("06_schedule_encoder", reference("06_schedule_encoder") + LATE)
     assert record.points == 0
-    assert "makes such a rewrite by itself" in record.checks[0].message
+    assert "a schedule keeps the parameters where they are, under their names" in record.checks[0].message
