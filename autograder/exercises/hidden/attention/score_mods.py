@@ -182,6 +182,7 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(10),
         ANSWERS.file("by intervals", 10),
+        ANSWERS.file("the library counts", 10),  # the section teaches this call
         ANSWERS.edited("a maximum of both", 10, ("(query - key).abs()", "torch.maximum(query - key, key - query)")),
         ANSWERS.edited(
             "a hidden mask turned round",
@@ -233,7 +234,6 @@ HIDDEN = HiddenPart(
             7.5,
             ("return score - slopes[head]", "return score - score.sum(-1, keepdim=True) * 0 - slopes[head]"),
         ),
-        ANSWERS.file("the library counts", 6),
     ),
     right_here={"one precision lower": "a mask is no number, and stays right"},
 )
