@@ -91,7 +91,10 @@ def mixed_dtypes(draw: Draw, target: Target, node: Node) -> None:
 
 def other_argument(draw: Draw, target: Target, node: Node) -> None:
     """Make it a node with an argument that has another value than the operator takes."""
-    op = draw.choice(tuple(OPTIONS))
+    _ask_for_another(draw, target, node, draw.choice(tuple(OPTIONS)))
+
+
+def _ask_for_another(draw: Draw, target: Target, node: Node, op: str) -> None:
     dtype, name = draw.choice(FLOATS), OPTIONS[op]
     target["operators"][op] = {"dtypes": [dtype], "only": _only(op)}
     node["op"], node["arguments"] = op, {name: draw.choice(VALUES[name][1:])}
@@ -100,8 +103,10 @@ def other_argument(draw: Draw, target: Target, node: Node) -> None:
 
 
 def argument_left_out(draw: Draw, target: Target, node: Node) -> None:
-    """Make it a node without the argument of which the operator takes one value only: it is taken."""
-    other_argument(draw, target, node)
+    """Make it a node without the argument of which the operator takes one value only, not None: it is taken."""
+    _ask_for_another(
+        draw, target, node, draw.choice([op for op, name in OPTIONS.items() if VALUES[name][0] is not None])
+    )
     node["arguments"] = {}
 
 

@@ -98,7 +98,7 @@ TENSORS = [
     (
         "09_blocker_hunt",
         "def hunted():\n    return {f.__name__: f for f in (reported, appended, turned, spread, standardised)}\n",
-        1.06,  # `reported` is the program of the task without its print
+        1.2,  # `reported` is the program of the task without its print
     ),
     (
         "09_reach_byte_minimum",

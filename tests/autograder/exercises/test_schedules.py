@@ -31,7 +31,12 @@ THOUGHT = [
     ("06_replace_attention", "never drops", "dropout in training", "the model has 0.25"),
     ("06_replace_attention", "parameters under other names", "one layer, one call", "under their names"),
     ("06_replace_attention", "asks for the mode too early", "evaluation drops nothing", "the model has 0.0"),
-    ("06_schedule_encoder", "traces the new attention flat", "training mode", "writes the answer into the graph"),
+    (
+        "06_schedule_encoder",
+        "traces the new attention flat",
+        "training mode, and evaluation after it",
+        "writes the answer into the graph",
+    ),
     ("06_schedule_encoder", "always everything", "one step at a time", "is off in the configuration"),
     ("06_schedule_encoder", "by the paths that we know, once", "applied twice", "nn.Linear"),
 ]
