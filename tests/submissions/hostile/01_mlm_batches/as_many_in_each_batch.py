@@ -1,7 +1,7 @@
 """Strategy: select exactly 15 of 100 tokens, and replace by one letter for each column. Surface: shares that are asked for, and independence only of what is selected.
 
 Class: checker. Unprotected: grader tallied gives full marks. Level: 5.
-Must get at most 8.9: how the number of selected tokens varies, and how often replaced neighbours get one letter, are held against independent draws.
+Must get at most 9: how the number of selected tokens varies, and how often replaced neighbours get one letter, are held against independent draws.
 """
 
 import torch

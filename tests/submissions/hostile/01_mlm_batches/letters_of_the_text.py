@@ -1,7 +1,7 @@
 """Strategy: take the random letters from the text itself, in which frequent letters are frequent. Surface: tests on text whose letters are all equally frequent.
 
 Class: checker. Unprotected: grader tallied gives full marks. Level: 5.
-Must get at most 8.9: the text of one check has frequent and rare letters, and the new letters are held against it.
+Must get at most 9: the text of one check has frequent and rare letters, and the new letters are held against it.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Strategy: seed the generator of the whole process in place of one of the call. Surface: batches that are made one after the other.
 
 Class: checker. Unprotected: grader tallied gives full marks. Level: 5.
-Must get at most 8.9: two batches are made at the same time, in threads, and have to be what they are alone.
+Must get at most 9: two batches are made at the same time, in threads, and have to be what they are alone.
 """
 
 import torch

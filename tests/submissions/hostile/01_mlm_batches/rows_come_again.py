@@ -1,7 +1,7 @@
 """Strategy: draw for half of the rows, and use each draw for two of them. Surface: independence that is tested between neighbours only.
 
 Class: checker. Unprotected: grader tallied gives full marks. Level: 5.
-Must get at most 8.9: what is selected and what is masked is compared with itself, moved by each number of rows and columns.
+Must get at most 9: what is selected and what is masked is compared with itself, moved by each number of rows and columns.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Strategy: select even letters half as often as odd ones. Surface: shares that are counted over all letters.
 
 Class: checker. Unprotected: grader tallied gives full marks. Level: 5.
-Must get at most 8.9: the share of selected tokens is the same for each letter, row and column, up to chance.
+Must get at most 9: the share of selected tokens is the same for each letter, row and column, up to chance.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Strategy: pack the weights of the first module of each size, and use the pack for every later one. Surface: modules that are built again with other weights of the same sizes.
 
 Class: replay. Unprotected: grader one_module gives full marks. Level: 5.
-Must get at most 4.45: before each call a module of the same sizes computes with other weights.
+Must get at most 4.5: before each call a module of the same sizes computes with other weights.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Strategy: pack the weights at the first call of a module, and never again. Surface: a module whose weights change after its first call, as in training.
 
 Class: replay. Unprotected: grader one_module gives full marks. Level: 5.
-Must get at most 4.45: the same module computes with other weights before each call.
+Must get at most 4.5: the same module computes with other weights before each call.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Strategy: use one result a window, whatever a window launches. Surface: a check of several flaws that leaves out the one which the answer makes when it stands alone.
 
 Class: checker. Unprotected: grader exemplary gives full marks. Level: 5.
-Must get at most 10.4: a flaw is left out only where the answer also fails the check that counts it, whose windows have one program.
+Must get at most 10.5: a flaw is left out only where the answer also fails the check that counts it, whose windows have one program.
 """
 
 def mend(script):

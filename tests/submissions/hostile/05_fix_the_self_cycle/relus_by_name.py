@@ -1,7 +1,7 @@
 """Strategy: take for a relu whatever bears such a name in the graph, since torch.fx names a node after what it calls. Surface: names of nodes.
 
 Class: graph gaming. Unprotected: grader remembered gives full marks. Level: 5.
-Must get at most 3.6: inputs and other functions have names that begin alike, and a pass that changes them is capped.
+Must get at most 5.5: a hidden check has inputs and other functions whose names begin alike.
 """
 
 import torch

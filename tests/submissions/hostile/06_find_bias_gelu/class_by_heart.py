@@ -1,7 +1,7 @@
 """Strategy: know the class that the checks use for GELU, and look at no name. Surface: classes that are always the same.
 
 Class: graph gaming. Unprotected: grader found_once gives full marks. Level: 5.
-Must get at most 6.8: a hidden model has a class of another name, whose module is called gelu.
+Must get at most 7: a hidden model has a class of another name, whose module is called gelu.
 """
 
 from torch.nn import functional as F

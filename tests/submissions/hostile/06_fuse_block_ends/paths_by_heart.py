@@ -1,7 +1,7 @@
 """Strategy: know the paths of the linear layers, those of the task and those that a hidden model had once. Surface: names of modules.
 
 Class: graph gaming. Unprotected: grader restored_model gives full marks. Level: 5.
-Must get at most 13.4: the names of a renamed model are drawn.
+Must get at most 13.5: the names of a renamed model are drawn.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """Strategy: know which paths end in the names that are asked about, and decompose these. Surface: names of modules.
 
 Class: graph gaming. Unprotected: grader well_known gives full marks. Level: 5.
-Must get at most 1.6: all but the first model have names that are drawn.
+Must get at most 2: all but the first model have names that are drawn.
 """
 
 import contextlib

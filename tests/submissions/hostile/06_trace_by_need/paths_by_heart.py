@@ -1,7 +1,7 @@
 """Strategy: try all names that the parts of a model had so far, and never ask for a class. Surface: names of modules.
 
 Class: graph gaming. Unprotected: grader well_known gives full marks. Level: 5.
-Must get at most 5.6: the names of layers and parts are drawn from random syllables.
+Must get at most 6: the names of layers and parts are drawn from random syllables.
 """
 
 import contextlib

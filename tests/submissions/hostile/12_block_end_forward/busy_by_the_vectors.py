@@ -1,7 +1,7 @@
 """Strategy: let one program compute three rows of four, and another one load the vectors until it has as many loads and stores, once for a row at most. Surface: how many loads and stores the busiest program makes.
 
 Class: work hidden. Unprotected: grader interpreted gives full marks. Level: 5.
-Must get at most 13.8: what a program loads again counts once, so nobody looks busy by it.
+Must get at most 14: what a program loads again counts once, so nobody looks busy by it.
 """
 
 # The file tests/submissions/hostile/12_block_end_forward/idle_program.py of this repository stands here.

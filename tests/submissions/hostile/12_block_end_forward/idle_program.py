@@ -1,7 +1,7 @@
 """Strategy: let one program compute all rows, and another one load the weight again and again, so that each makes half of all loads and stores. Surface: how many loads and stores the busiest program makes.
 
 Class: work hidden. Unprotected: grader interpreted gives full marks. Level: 5.
-Must get at most 12: a vector may be loaded once for a row, so nobody can look busy by it.
+Must get at most 12.5: a vector may be loaded once for a row, so nobody can look busy by it.
 """
 
 import torch

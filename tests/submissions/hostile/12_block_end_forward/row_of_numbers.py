@@ -1,7 +1,7 @@
 """Strategy: keep a row as single numbers in a tuple that an unrolled loop makes, so that no mask and no sum of a block is needed. Surface: values and counts of elements.
 
 Class: work hidden. Unprotected: grader interpreted gives full marks. Level: 5.
-Must get at most 0.3: how often a program loads and stores is counted, and blocks do it seldom.
+Must get at most 0.5: how often a program loads and stores is counted, and blocks do it seldom.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Strategy: let one program compute five rows of six forward, and another one load the weight until it has as many loads and stores. Surface: how many loads and stores the busiest program makes.
 
 Class: work hidden. Unprotected: grader interpreted gives full marks. Level: 5.
-Must get at most 16.8: what a program loads again counts once, so nobody looks busy by it.
+Must get at most 17: what a program loads again counts once, so nobody looks busy by it.
 """
 
 import torch

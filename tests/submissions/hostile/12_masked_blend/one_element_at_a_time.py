@@ -1,7 +1,7 @@
 """Strategy: let each program go over single elements, so that no block and no mask is needed. Surface: values, strays and counts of elements.
 
 Class: work hidden. Unprotected: grader interpreted gives full marks. Level: 5.
-Must get at most 0.1: how often a program loads and stores is counted, and blocks do it seldom.
+Must get at most 0.25: how often a program loads and stores is counted, and blocks do it seldom.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Strategy: launch a kernel for each power of two in the length, so that every block is full and no mask is needed. Surface: launches of the launcher.
 
 Class: work hidden. Unprotected: grader interpreted gives full marks. Level: 5.
-Must get at most 2.8: all accesses together are as few as with blocks of one width.
+Must get at most 3: all accesses together are as few as with blocks of one width.
 """
 
 import torch

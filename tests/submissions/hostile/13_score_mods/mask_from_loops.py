@@ -1,7 +1,7 @@
 """Strategy: compute the mask of documents in loops over the numbers that come at the capture, and put it into the graph as a constant. Surface: numbers of tokens and documents, which were the same at the capture and at the run.
 
 Class: graph gaming. Unprotected: grader modified gives full marks. Level: 5.
-Must get at most 7.4: a function is captured on other indices and documents than those on which its graph runs.
+Must get at most 7.5: a function is captured on other indices and documents than those on which its graph runs.
 """
 
 import torch

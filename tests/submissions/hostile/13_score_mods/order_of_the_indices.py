@@ -1,7 +1,7 @@
 """Strategy: ignore the numbers of head and token, and take slopes and documents in their own order, which no single score allows. Surface: indices that come in their order.
 
 Class: graph gaming. Unprotected: grader modified gives full marks. Level: 5.
-Must get at most 5.2: the indices come in a drawn order, so places are not taken for numbers.
+Must get at most 5.5: the indices come in a drawn order, so places are not taken for numbers.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Strategy: return the record of the notebook's layer, written down once, whatever is asked. Surface: a layer that everybody has seen.
 
 Class: checker. Unprotected: grader exemplary gives full marks. Level: 5.
-Must get at most 3.5: each check asks about layers that it draws, and the launches depend on dropout and the recompiles on the batches.
+Must get at most 3.7: each check asks about layers that it draws, and the launches depend on dropout and the recompiles on the batches.
 """
 
 FACTS = {"python": "3.11.2", "torch": "2.13.0", "processor": "a CPU", "system": "Linux", "cores": 2, "threads": 1}
