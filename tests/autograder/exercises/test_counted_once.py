@@ -27,7 +27,11 @@ SLIPS = [
         ("attention_norm = nn.LayerNorm(hidden_size, eps=1e-12)", "attention_norm = nn.LayerNorm(hidden_size)"),
         ("feed_forward_norm = nn.LayerNorm(hidden_size, eps=1e-12)", "feed_forward_norm = nn.LayerNorm(hidden_size)"),
     ),
-    ("01_bert_layer", ["norm last", "residual path"], ("self.feed_forward_norm(hidden + self", "self.feed_forward_norm(self")),
+    (
+        "01_bert_layer",
+        ["norm last", "residual path"],
+        ("self.feed_forward_norm(hidden + self", "self.feed_forward_norm(self"),
+    ),
     ("01_bert_layer", ["masks"], ("layer(hidden, mask)", "layer(hidden)")),
     ("01_mlm_batches", ["loss"], ("(labels != -100).sum().clamp(min=1)", "labels.numel()")),
     ("02_find_the_flaw", ["inputs"], ("['draw', 'sync', 'clock', *window", "['sync', 'clock', *window")),
