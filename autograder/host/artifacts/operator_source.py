@@ -115,8 +115,13 @@ class _Text:
         derivatives = {id(each): each.id for call in nodes if _is_derivative(call) for each in _named(call)}
         elsewhere = {node.id for node in names if id(node) not in derivatives}
         own = [functions_[name] for name in {*derivatives.values()} - elsewhere if name in functions_]
-        self._contexts = {each.args.args[0].arg for each in own if each.args.args} - _written_names(names)
-        """The parameters of forward and backward that only PyTorch fills: what is saved lies in them."""
+        firsts = [each.args.args[0] for each in own if each.args.args and not each.decorator_list]
+        others = {each.arg for each in nodes if isinstance(each, ast.arg) and all(each is not one for one in firsts)}
+        self._contexts = {each.arg for each in firsts} - others - functions_.keys() - _written_names(names)
+        """The parameters of forward and backward that only PyTorch fills: what is saved lies in them.
+
+        A name that anything else may have, such as the parameter of a function inside, is none of them.
+        """
         self._saved = {node.attr for node in nodes if isinstance(node, ast.Attribute) and not _is_read(node)}
         self._inside = {id(node) for each in own for node in ast.walk(each)}
 

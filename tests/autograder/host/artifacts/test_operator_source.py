@@ -161,3 +161,27 @@ def test_a_text_that_reaches_further_is_refused(text):
 
 def test_a_refusal_names_the_line():
     assert "line 3: `os.system`" in refused("x = 1\n\nx = os.system('ls')") or "line 3: `os`" in refused("\n\nx = os")
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "def deeper(ctx):\n        return ctx.node\n    ctx.node = deeper",
+        "ctx.node = lambda ctx: ctx.node",
+        "def ctx():\n        return 1\n    ctx.node = 1",
+        "def deeper(*ctx):\n        return ctx.node\n    ctx.node = deeper",
+        "ctx.node = [ctx.node for ctx in inputs]",
+    ],
+)
+def test_a_context_is_no_name_that_anything_else_has(inside):
+    line = 'ctx.rest = {"p": inputs[1], "more": {1, 2}}'
+    assert line in RIGHT
+    assert not refused(RIGHT.replace(line, f"{line}\n    ctx.node = 1"))
+    assert "an attribute is set only of `ctx`" in refused(RIGHT.replace(line, f"{line}\n    {inside}"))
+
+
+def test_a_function_that_an_operator_calls_itself_has_no_context():
+    decorated = RIGHT.replace(
+        "def save(ctx", '@torch.library.custom_op("lesson11::save", mutates_args=())\ndef save(ctx'
+    )
+    assert "an attribute is set only of `ctx`" in refused(decorated)
