@@ -53,16 +53,6 @@ def _prints_first(x: Tensor, b: Tensor) -> Tensor:
     return F.gelu(x + b)
 
 
-def _drives_a_coroutine(x: Tensor, b: Tensor) -> Any:
-    async def inner() -> Tensor:
-        return F.gelu(x + b)
-
-    try:
-        inner().send(None)
-    except StopIteration as end:
-        return end.value
-
-
 def _loops_by_a_value(x: Tensor, b: Tensor) -> Tensor:
     for _ in range(3):
         if _plain(x, b).sum() > 0:
@@ -93,6 +83,7 @@ class _Object:
         return F.gelu(x + b)
 
 
+# A program that drives a coroutine is left out: after Dynamo of torch 2.13 saw one, later captures end the process.
 PARTS = {
     _evaluates: "`eval`",
     _executes: "`exec`",
@@ -100,7 +91,6 @@ PARTS = {
     _linearizes: "should not be traced",
     _calls_what_is_disabled: "wrapped with `torch.compiler.disable`",
     _prints_first: "something is printed",
-    _drives_a_coroutine: "leaves the outermost function to Python",
     _loops_by_a_value: "leaves the outermost function to Python",
 }
 WHOLE: dict[str, Callable[..., Any]] = {
