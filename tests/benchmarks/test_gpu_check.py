@@ -83,7 +83,7 @@ def whole(section: str, notes: dict[str, Any], table: str) -> bool:
     if section == "worker":
         return {"level", "first worker", "after preparing for lowering"} <= set(notes)
     if section == "references":
-        return "| 06_schedule_encoder | 6 of 6 | nothing |" in table
+        return "| 06_schedule_encoder | 7 of 7 | nothing |" in table
     if section == "clock":
         return set(notes) == {"dry", "agreement", "attacks", "idle"}
     return bool(notes["checks"] if section == "timer" else notes["environment"])
