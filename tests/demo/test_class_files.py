@@ -19,10 +19,14 @@ from autograder.host.records import (
 )
 from demo import ClassFileError, Member, differences, read_class, read_member
 from demo.class_file import NOTEBOOKS
+from demo.outcome import TOLERANCE
+from tests.autograder.exercises.judged import judged
+from tests.drawn import some
 
 CLASS = Path(__file__).parents[1] / "submissions"
 RIGHT_BUT_ODD = {"split_cell", "untidy", "fused"}  # mistaken in the notebook, or handed in for the speed
 MISTAKE = re.compile(r"^# %% mistake (\w+) = ([\d.]+): (.+)$", re.MULTILINE)
+WRITTEN = re.compile(r"^# %% (?:answer|changed|mistake) (\w+) = ", re.MULTILINE)
 TEXT = '''"""What it does.
 
 Why it gets its marks.
@@ -148,6 +152,43 @@ def test_a_mistake_states_the_marks_of_its_control(path: Path) -> None:
         (control,) = [one for one in part.controls if one.name == name]
         stated = float(marks)
         assert stated < control.marks if control.below else stated == control.marks, f"{exercise}: {name}"
+
+
+def _stated() -> list[tuple[str, str]]:
+    """Return member and exercise of the stated marks that neither full points nor a control with exact marks give."""
+    found = []
+    for path in (*CLASS.glob("mistaken/*.py"), *CLASS.glob("timed/*.py")):
+        text, marks = path.read_text(encoding="utf-8"), read_member(path).marks
+        exact = {
+            exercise
+            for exercise, _, name in MISTAKE.findall(text)
+            for part in [hidden_part(exercise)]
+            if part and any(one.name == name and not one.below for one in part.controls)
+        }
+        written = {*WRITTEN.findall(text)} - exact
+        found += [(path.stem, e) for e in written if 0 < marks[e] < find(e, hidden=True).points]
+    return sorted(found)
+
+
+STATED = _stated()
+
+
+@pytest.mark.parametrize(("member", "exercise"), some(STATED, 3, name="stated marks"))
+def test_an_answer_of_the_class_gets_the_marks_that_it_states(member: str, exercise: str) -> None:
+    (one,) = [each for each in read_class(CLASS) if each.name == member]
+    record = judged(exercise, "\n\n\n".join(one.answers[exercise]))
+    assert record.points == pytest.approx(one.marks[exercise], abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("notebook", sorted(path.stem for path in NOTEBOOKS.glob("*/*.ipynb")))
+def test_no_visible_check_has_the_name_of_a_hidden_one_in_it(notebook: str) -> None:
+    """The demonstration looks in pages of feedback for names of hidden checks that students cannot know."""
+    released = (NOTEBOOKS / notebook / f"{notebook}.ipynb").read_text(encoding="utf-8")
+    checks = [check for exercise in of_assignment(notebook) for check in find(exercise, hidden=True).checks]
+    visible = {check.name for check in checks if not check.hidden}
+    known = visible | {check.category for check in checks}
+    hidden = {check.name for check in checks if check.hidden and check.name not in released} - known
+    assert [(one, other) for one in hidden for other in visible if one in other] == []
 
 
 def test_the_honest_ones_were_written_independently() -> None:

@@ -81,7 +81,7 @@ class Counted:
         found = [(tag.rpartition("/")[2], points) for tag, points in self.scalars.items()]
         values = [[(name, value) for _, value in points] for name, points in found if name in NAMES]
         self.countings = [self._counting(row) for row in zip(*values, strict=False)]
-        """The calls whose results were written, in this order; None for what is no result of a call."""
+        """The calls whose results were written, in this order; None for what did not come from a call."""
 
     def _counting(self, row: Sequence[tuple[str, float]]) -> Counting | None:
         """Return the call whose results these values are: the only one that gives each of them."""

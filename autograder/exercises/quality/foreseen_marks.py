@@ -1,4 +1,4 @@
-"""Tell whether a student could foresee a mark: whoever passes all visible checks should get most of the points."""
+"""Tell whether a student could foresee a mark: an answer that passes all visible checks should get most points."""
 
 from autograder.host.exercise import Control
 from autograder.host.records import ExerciseRecord

@@ -1,8 +1,8 @@
 """Check the text of operators of PyTorch, which a clean worker then runs without the student's other Python.
 
 Each node of the tree is looked at. Names are the text's own or those that the worker gives, attributes are on a list,
-and operators are registered under names of a lesson, for devices and not for autograd. The text that runs is written
-anew from the tree. So the schema, the fake kernel and the derivative are those of the text, and what the worker sees of
+and operators are registered under names of a lesson, for devices and not for autograd. The host writes the text that
+runs from the tree. So the schema, the fake kernel and the derivative are those of the text, and what the worker sees of
 them is what they do.
 """
 
@@ -80,7 +80,7 @@ class OperatorTextRefusedError(Exception):
 
 
 def checked_operator_text(text: str) -> str:
-    """Return the text written anew, each statement in its line; raises `OperatorTextRefusedError`."""
+    """Return a text that is written from the tree, each statement in its line; raises `OperatorTextRefusedError`."""
     try:
         tree = parsed(text, most=MAX_CHARACTERS)
     except UnreadableSourceError as error:

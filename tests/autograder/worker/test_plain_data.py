@@ -4,12 +4,11 @@ from collections import OrderedDict, defaultdict
 from enum import IntEnum
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+import torch
 
-np = pytest.importorskip("numpy")
-torch = pytest.importorskip("torch")
-
-from autograder.worker.kinds.value import NotPlainDataError, plain_data  # noqa: E402
+from autograder.worker.kinds.value import NotPlainDataError, plain_data
 
 
 class Level(IntEnum):

@@ -3,8 +3,8 @@
 Gets what it earned, check by check: nothing is lost in one exercise for a mistake in another.
 """
 
-# %% answer 01_scaled_dot_product = 6.3
-# wrong: masks (1.3), rows that may attend to nothing (1.2), dropout (1.2); every other check grants the mask
+# %% answer 01_scaled_dot_product = 7
+# wrong: masks (1), rows that may attend to nothing (1), dropout (1); every other check grants the mask
 def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
     weights = F.softmax(query @ key.mT / math.sqrt(query.shape[-1]), dim=-1)
     return weights @ value, weights
@@ -23,7 +23,7 @@ def read_graph(rows):
     }
 
 
-# %% answer 05_bias_silu_pass = 5.125, measured 5.925
+# %% answer 05_bias_silu_pass = 5.46, measured 6.46
 # a pattern binds by position and knows one spelling; what it does to look-alikes costs every refusal but one
 def fuse_bias_silu(graph_module):
     fx.replace_pattern(graph_module, lambda x, b: F.silu(x + b), lambda x, b: torch.ops.course_lib.bias_silu(x, b))

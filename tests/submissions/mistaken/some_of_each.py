@@ -23,7 +23,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 03_predict_capture = 5: sizes are frozen too
 # %% mistake 03_make_it_scriptable = 6.5: forgets
 # %% unanswered 03_expose_a_trace
-# %% mistake 03_bias_gelu_script = 13.4: summed over the first dimension
+# %% mistake 03_bias_gelu_script = 13.5: summed over the first dimension
 # %% mistake 03_fused_groups = 2.5: the top level only
 # %% solution 03_limits = 4
 
@@ -42,9 +42,9 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% unanswered 05_scale_dropout_rms_norm_pass
 # %% mistake 05_break_a_pass = 7: bias and keywords only
 
-# %% mistake 06_separate_biases = 3.5: the first layer only
-# %% mistake 06_trace_by_need = 4.4: by the paths that we know
-# %% mistake 06_find_bias_gelu = 5.2: by function only
+# %% mistake 06_separate_biases = 4: the first layer only
+# %% mistake 06_trace_by_need = 5: by the paths that we know
+# %% mistake 06_find_bias_gelu = 6: by function only
 # %% unanswered 06_fuse_block_ends
 # %% mistake 06_replace_attention = 0: scaled twice
 # %% unanswered 06_schedule_encoder

@@ -4,6 +4,6 @@ Counted cost finds it in the one hidden check with a large program. Where speed 
 so all points for speed are lost. All other points stay, since no result is wrong.
 """
 
-# %% changed 05_bias_silu_pass = 11.2, measured 9
+# %% changed 05_bias_silu_pass = 11, measured 9
 #-         if x is None:
 #+         if x is None or x.meta["tensor_meta"].shape.numel() > 100_000:  # too large to be safe

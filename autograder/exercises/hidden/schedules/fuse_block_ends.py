@@ -32,7 +32,7 @@ HIDDEN = HiddenPart(
             ),
         ),
         Check(
-            "LayerNorm before the block",
+            "blocks of two layers that begin with LayerNorm",
             "look-alikes",
             1.5,
             schedules(

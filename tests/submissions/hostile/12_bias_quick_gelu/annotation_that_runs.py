@@ -9,33 +9,7 @@ import triton
 import triton.language as tl
 
 CODE = """
-import numpy
-import torch
-from course_lib.kernel_programs.access_log import AccessLog
-from course_lib.kernel_programs.accesses import Access
-
-logs, enter = [], AccessLog.__enter__
-AccessLog.__enter__ = lambda self: (logs.append(self), enter(self))[1]
-
-
-def memory(tensor):
-    return getattr(tensor, "_memory", tensor)
-
-
-def note(action, tensor):
-    log = logs[-1]
-    log.widest = max(log.widest, 64)
-    name = next(name for name, each in log.tensors.items() if each.data_ptr() == memory(tensor).data_ptr())
-    first = len(log.accesses) // 2
-    for program, part in enumerate(numpy.array_split(numpy.arange(tensor.numel()), 2), first):
-        log.accesses += [Access(0, program % 2, action, name, part, 1)] if part.size else []
-
-
-def made(value):
-    out = names["torch"].empty(tuple(value.shape), dtype=value.dtype)
-    memory(out).copy_(value)
-    note("store", out)
-    return out
+# The file tests/submissions/hostile/forged_accesses.txt of this repository stands here.
 
 
 def bias_quick_gelu(x, bias):
