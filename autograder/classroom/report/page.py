@@ -70,6 +70,7 @@ def _section(heading: str, inside: Html) -> tuple[Html, Html]:
 def _tiles(summary: ClassSummary) -> Html:
     tiles = (
         (str(len(summary.students)), "students"),
+        *([(str(summary.without_mark), "without a mark, left out of mean and median")] if summary.without_mark else []),
         (f"{summary.mean_percent:.0f} %", "mean"),
         (f"{summary.median_percent:.0f} %", "median"),
         (str(len(summary.attention)), "things to look at"),
@@ -102,7 +103,7 @@ def _students(summary: ClassSummary) -> Html:
         (
             element("a", _name(s.name), href=f"#student-{i}"),
             marks(s.points, s.max_points),
-            joined(f"{s.percent} %", _bar(s.points, s.max_points)),
+            joined(f"{s.percent} %", _bar(s.points, s.max_points)) if s.has_mark else "–",
             *(_cell(record) for record in s.exercises),
         )
         for i, s in enumerate(summary.students)

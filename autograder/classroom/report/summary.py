@@ -34,6 +34,11 @@ class Student:
         """Return the points as a percentage of `max_points`."""
         return percent(self.points, self.max_points)
 
+    @property
+    def has_mark(self) -> bool:
+        """Return whether at least one exercise of a hand-in was graded."""
+        return any(record is not None and record.status not in WITHOUT_MARK for record in self.exercises)
+
 
 @dataclass(frozen=True)
 class Exercise:
@@ -76,11 +81,16 @@ class ClassSummary:
     checks: tuple[Check, ...]
     misconceptions: tuple[Misconception, ...]  # the most common first
     attention: tuple[Attention, ...]
-    bins: tuple[int, ...]  # number of students by percent: 0 to 9, 10 to 19, …, 90 to 100
+    bins: tuple[int, ...]  # number of students with a mark by percent: 0 to 9, 10 to 19, …, 90 to 100
     sandboxes: tuple[tuple[int, tuple[str, ...]], ...]  # the levels and notes in the records
     speed: str  # in how many answers the points for speed were counted and measured; empty without such points
-    mean_percent: float
+    mean_percent: float  # over the students with a mark, as the median
     median_percent: float
+
+    @property
+    def without_mark(self) -> int:
+        """Return how many students have no mark; they are left out of mean, median and bins."""
+        return sum(not student.has_mark for student in self.students)
 
 
 def summarise(records: Iterable[SubmissionRecord], also: Iterable[Attention] = ()) -> ClassSummary:
@@ -92,7 +102,7 @@ def summarise(records: Iterable[SubmissionRecord], also: Iterable[Attention] = (
     ordered = [latest[key] for key in sorted(latest)]
     exercises = _exercises(ordered)
     students = _students(ordered, exercises)
-    shares = [student.percent for student in students]
+    shares = [student.percent for student in students if student.has_mark]
     bins = Counter(min(share * BINS // 100, BINS - 1) for share in shares)
     return ClassSummary(
         students=students,

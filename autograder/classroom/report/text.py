@@ -27,8 +27,9 @@ def class_text(summary: ClassSummary, *, title: str, environment: Environment) -
 
 
 def _key_numbers(summary: ClassSummary) -> str:
+    left_out = f" ({summary.without_mark} without a mark, left out of mean and median)" if summary.without_mark else ""
     return (
-        f"{len(summary.students)} students · mean {summary.mean_percent:.0f} % · "
+        f"{len(summary.students)} students{left_out} · mean {summary.mean_percent:.0f} % · "
         f"median {summary.median_percent:.0f} % · {len(summary.attention)} things to look at"
     )
 
@@ -41,7 +42,8 @@ def _students(summary: ClassSummary) -> Iterator[str]:
     for name, student in zip(names, summary.students, strict=True):
         cells = "  ".join(f"{_cell(cell):>22}" for cell in student.exercises)
         points = marks(student.points, student.max_points)
-        yield f"  {name:<{width}}  {points:>11} {student.percent:>3} % {cells}"
+        share = f"{student.percent:>3} %" if student.has_mark else f"{'–':>5}"
+        yield f"  {name:<{width}}  {points:>11} {share} {cells}"
 
 
 def _cell(record: ExerciseRecord | None) -> str:

@@ -8,6 +8,7 @@ import pytest
 from autograder.classroom.report import class_html, class_text, summarise, this_environment
 from autograder.classroom.report.attention import Urgency
 from autograder.host.records import (
+    WITHOUT_MARK,
     CheckRecord,
     CheckStatus,
     CopyRecord,
@@ -136,6 +137,19 @@ def test_a_summary_counts_what_was_handed_in() -> None:
     assert sum(summary.bins) == len(summary.students) == 10
     fully = next(e for e in summary.exercises if e.id == "01_scaled_dot_product")
     assert (fully.full, fully.handed_in) == (3, 10)
+
+
+@pytest.mark.parametrize("status", sorted(WITHOUT_MARK))
+def test_a_hand_in_without_a_mark_is_left_out_of_the_mean_and_counted(status: ExerciseStatus) -> None:
+    unmarked = ExerciseRecord("01_scaled_dot_product", "callable", 0.0, 0.0, status)
+    summary = summarise([submission("a", attention_exercise(6)), submission("b", unmarked)])
+    assert (summary.mean_percent, summary.median_percent, sum(summary.bins)) == (100.0, 100.0, 1)
+    environment = this_environment()
+    text, html = (show(summary, title="t", environment=environment) for show in (class_text, class_html))
+    assert "2 students (1 without a mark, left out of mean and median) · mean 100 %" in text
+    assert '<b>1</b><span class="quiet">without a mark, left out of mean and median</span>' in html
+    assert " 0 %" not in text
+    assert "without a mark" not in class_text(summarise(sample_class()), title="t", environment=environment)
 
 
 def test_a_second_record_of_the_same_submission_replaces_the_first() -> None:
