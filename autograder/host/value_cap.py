@@ -12,7 +12,7 @@ from autograder.host.exercise import Kind
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
 
 MOST_SHARE = 0.6  # of the assessed points of the exercise
-SENTENCE = "Your pass changes what a program computes"
+SENTENCE = "After your pass a program computes something else than it should"
 ENDED = "Your pass ended before all its results were compared"
 LIES = "Your operator is not what it declares"
 CONDITION = f"Condition for more than {MOST_SHARE:.0%}: every program computes what it should.".replace("%", " %")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import torch
+from torch.nn import functional as F
 
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, Exercise, Kind
@@ -26,8 +27,12 @@ def inserting(
     first_only: Callable[..., object] | None = None,
     replaced: Callable[..., object] | None = None,
     inputs: Sequence[TensorSpec] = (ROWS,),
+    warning: str = "",
 ) -> Rewriting:
-    """Return a program, and the same with a tanh after each relu, which has `calls` calls and `count` tanhs."""
+    """Return a program, and the same with a tanh after each relu, which has `calls` calls and `count` tanhs.
+
+    The `warning` explains other values to the student.
+    """
     turns = [CYCLE, WrongTurn("nobody reads the new node: send relu's readers to it.", computes=program)]
     if first_only:
         turns.append(WrongTurn("only one relu got its tanh; go through all nodes.", computes=first_only))
@@ -39,6 +44,7 @@ def inserting(
         {"torch.tanh": count},
         expected=lambda: right,
         wrong_turns=tuple(turns),
+        warning=warning,
     )
 
 
@@ -67,6 +73,24 @@ SEVERAL = [
         first_only=lambda x: torch.tanh(torch.relu(x)) - torch.relu(x * 2),
     ),
 ]
+OTHER_CALLS = [
+    inserting(
+        "F.relu6(x) + torch.relu(x)",
+        lambda x: F.relu6(x) + torch.relu(x),
+        lambda x: F.relu6(x) + torch.tanh(torch.relu(x)),
+        calls=4,
+        count=1,
+        warning="`F.relu6` is another function: it gets no tanh.",
+    ),
+    inserting(
+        "torch.relu(x) - F.relu(x * 2)",
+        lambda x: torch.relu(x) - F.relu(x * 2),
+        lambda x: torch.tanh(torch.relu(x)) - F.relu(x * 2),
+        calls=5,
+        count=1,
+        warning="Only `torch.relu` is asked for; the other target is `F.relu`, whatever the name of the node is.",
+    ),
+]
 
 EXERCISE = Exercise(
     title="Insert a node behind another",
@@ -82,7 +106,8 @@ EXERCISE = Exercise(
         "The function is the keyword `delete_user_cb`: it gets a reader and says True if it is to be redirected.",
     ),
     checks=(
-        Check("one node more, and it reads relu", "one reader", 2, rewritten([ONE], continued=True)),
+        Check("one node more, and it reads relu", "one reader", 1.5, rewritten([ONE], continued=True)),
         Check("several readers, several relus", "several", 1.5, rewritten(SEVERAL, continued=True)),
+        Check("other calls stay", "look-alikes", 0.5, rewritten(OTHER_CALLS, together=True, continued=True)),
     ),
 )

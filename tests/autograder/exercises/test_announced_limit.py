@@ -72,7 +72,7 @@ def test_no_report_speaks_of_a_limit_where_nothing_is_earned():
 
 
 def test_an_exercise_without_the_limit_shows_no_condition():
-    record = judged("05_fix_the_self_cycle", reference("05_fix_the_self_cycle"), hidden=False)
+    record = judged("04_custom_tracer", reference("04_custom_tracer"), hidden=False)
     assert record.points
     for text in shown(record):
         assert "60 %" not in text

@@ -12,6 +12,7 @@ from tests.autograder.exercises.judged import judged, messages, reference
 from tests.drawn import third
 
 SILU, RMS, FOLD = "05_bias_silu_pass", "05_scale_dropout_rms_norm_pass", "05_fold_affine"
+CYCLE = "05_fix_the_self_cycle"
 SHARE, CLEAN = "05_common_subexpressions", "05_dead_code_and_constants"
 ENDS, ATTENTION = "06_fuse_block_ends", "06_replace_attention"
 PASSES = [CLEAN, SHARE, FOLD, SILU, RMS]
@@ -54,6 +55,16 @@ def test_the_limit_shows_in_record_reports_and_marks():
     assert mark_of(record, 12.0) == 7.2
     kept = SubmissionRecord("05_fx_rewrite", "ada", "0" * 64, SandboxRecord(1), (record,))
     assert SubmissionRecord.from_json(kept.to_json()).exercises[0].cap == record.cap
+
+
+def test_a_tanh_behind_another_call_costs_40_percent_and_one_too_few_its_share():
+    by_name = ("node.target is torch.relu", "node.name.startswith('relu')")
+    record = judged(CYCLE, reference(CYCLE, by_name))
+    assert (record.points, record.max_points) == (3.6, 6)
+    assert "`F.relu6` is another function" in messages(record)["other calls stay"]
+    assert "the check `other calls stay`, and 1 more" in record.cap
+    first = ("list(graph.nodes)", "[node for node in graph.nodes if node.target is torch.relu][:1]")
+    assert judged(CYCLE, reference(CYCLE, first)).cap == ""
 
 
 def test_a_missed_fusion_costs_its_share_only():
@@ -99,8 +110,8 @@ def test_refusals_weigh_35_to_45_percent_of_a_pass(exercise_id):
 
 
 def test_every_pass_and_schedule_is_held_to_the_values_of_its_programs():
-    # a pass that inserts nodes is asked for another program, so nothing has to stay as it was
-    for exercise_id in set(all_exercises()) - {"05_fix_the_self_cycle"}:
+    # a pass that inserts nodes is asked for another program: only look-alikes have to stay as they were
+    for exercise_id in set(all_exercises()) - {CYCLE}:
         exercise = find(exercise_id, hidden=True)
         if exercise.kind in (Kind.GRAPH, Kind.SCHEDULE):
             assert {check.category for check in exercise.checks} <= VALUES_STAY, exercise_id

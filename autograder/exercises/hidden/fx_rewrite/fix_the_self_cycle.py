@@ -71,6 +71,13 @@ LOOK_ALIKES = [  # inputs and functions whose names begin like that of a relu
         calls=4,
         count=1,
     ),
+    inserting(
+        "F.relu(relu * 2) + torch.relu(relu).relu()",
+        lambda relu: F.relu(relu * 2) + torch.relu(relu).relu(),
+        lambda relu: F.relu(relu * 2) + torch.tanh(torch.relu(relu)).relu(),
+        calls=6,
+        count=1,
+    ),
 ]
 
 
@@ -80,7 +87,7 @@ HIDDEN = HiddenPart(
     checks=(
         Check("readers of every kind", "readers", 1.5, rewritten(READERS)),
         Check("chains", "chains", 0.5, rewritten(CHAINS)),
-        Check("other calls stay, whatever they are called", "other calls", 0.5, rewritten(LOOK_ALIKES, together=True)),
+        Check("other calls stay, whatever they are called", "look-alikes", 0.5, rewritten(LOOK_ALIKES, together=True)),
     ),
     controls=(
         ANSWERS.reference(6),
@@ -92,8 +99,11 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "by the name of the node",
-            5.5,
+            3.6,
             ("node.op == 'call_function' and node.target is torch.relu", "node.name.startswith('relu')"),
+        ),
+        ANSWERS.edited(
+            "by the name of a call", 3.6, ("node.target is torch.relu", "node.name.split('_')[0] == 'relu'")
         ),
         ANSWERS.edited("nobody reads it", 6, ("user is not new", "False"), below=True),
     ),
