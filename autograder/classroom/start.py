@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 
 from autograder.classroom.sandbox_options import add_sandbox, open_chosen
-from autograder.classroom.status import print_anything
+from autograder.classroom.status import print_anything, use_utf8
 from autograder.classroom.supervisor import supervised
 from autograder.host.sandbox import SandboxError
 from autograder.host.sandbox.process import StartError
@@ -23,6 +23,8 @@ GRADE_CLASS = "batch"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command of the command line and return its exit status."""
+    if arguments is None:
+        use_utf8()
     print_anything()
     given = sys.argv[1:] if arguments is None else list(arguments)
     if arguments is None and given[:1] == [GRADE_CLASS]:

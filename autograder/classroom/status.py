@@ -4,6 +4,7 @@ An error that is shown to the user has its exit status in `exit_code`, as in cli
 """
 
 import io
+import os
 import sys
 from collections.abc import Callable
 
@@ -27,6 +28,18 @@ def print_anything() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def use_utf8() -> None:
+    """Run this process again in Python's UTF-8 mode, if the locale gives names of files another encoding.
+
+    Otherwise the folder of a student with an accent in the name is taken for something else. The terminal keeps the
+    encoding of its locale.
+    """
+    if sys.getfilesystemencoding() != "utf-8":
+        os.environ["PYTHONUTF8"] = "1"  # for the commands that this one starts
+        os.environ.setdefault("PYTHONIOENCODING", f"{sys.stdout.encoding}:replace")
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 
 def run_command(name: str, command: Callable[[], int]) -> int:

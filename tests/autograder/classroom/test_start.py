@@ -73,3 +73,38 @@ def test_a_terminal_without_other_letters_than_ascii_stops_no_command(
     done = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, capture_output=True)
     assert (done.returncode, b"Traceback" in done.stderr) == (status, False), done.stderr.decode()
     assert words in (done.stdout + done.stderr).decode("ascii")
+
+
+CORRECTED = """
+import sys
+from pathlib import Path
+from autograder.classroom.nbgrader.quarantine import correct_submissions
+{first}
+print(sys.argv[2], correct_submissions(Path(sys.argv[1]), Path(sys.argv[1]) / "aside", ["00_start_here"]))
+"""
+
+
+@pytest.mark.parametrize("locale", [ASCII, {"LC_ALL": "C.UTF-8"}])
+def test_a_folder_with_an_accent_is_a_students_folder_in_every_locale(locale: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "submitted" / "José").mkdir(parents=True)
+
+    def corrected(first: str) -> str:
+        command = [sys.executable, "-c", CORRECTED.format(first=first), str(tmp_path / "submitted"), "an argument"]
+        done = subprocess.run(command, cwd=ROOT, env={**os.environ, **locale}, capture_output=True, timeout=120)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode("ascii").strip()
+
+    assert corrected("from autograder.classroom.status import use_utf8; use_utf8()") == "an argument []"
+    if locale["LC_ALL"] == "C":
+        assert "is not a student's folder" in corrected("")
+
+
+def test_a_command_uses_utf8_before_anything_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+    monkeypatch.setattr(sys, "argv", ["autograder", "exercises"])
+    for name in ("use_utf8", "print_anything"):
+        monkeypatch.setattr(start, name, lambda name=name: steps.append(name))
+    monkeypatch.setattr(cli, "main", lambda given: steps.append(given[0]) or 0)
+    assert start.main() == 0
+    assert start.main(["exercises"]) == 0
+    assert steps == ["use_utf8", "print_anything", "exercises", "print_anything", "exercises"]
