@@ -103,7 +103,7 @@ def _closed(draw: Draw) -> list[Question]:
 
 def _arguments(draw: Draw) -> list[Question]:
     asked = [drawn for _ in range(3) for drawn in (fixed(draw), hopeless(draw, ARGUMENT))]
-    return [*asked, hopeless(draw, VALUE)]
+    return [*asked, fixed(draw, "causal", False), hopeless(draw, VALUE)]
 
 
 EXERCISE = Exercise(
@@ -118,7 +118,7 @@ EXERCISE = Exercise(
         "One value for ever: concrete_args. Several values, or a value of a tensor: no torch.fx.",
     ),
     checks=(
-        Check("parts that can stay closed", "wrap and leaf", 1.6, chosen(_closed)),
-        Check("arguments of the model itself", "concrete_args", 1.4, chosen(_arguments)),
+        Check("parts that can stay closed", "wrap and leaf", 1.5, chosen(_closed)),
+        Check("arguments of the model itself", "concrete_args", 1.5, chosen(_arguments)),
     ),
 )

@@ -9,6 +9,8 @@ from autograder.host.kinds.analysis import Asked, sees
 known = kept(__name__, "known")
 FROM_ONE = "the nodes are numbered from 1; the first one is %0."
 """A slip that costs the first check only."""
+ROUND_LISTS = "lists stand in round brackets; those are for tuples, and lists have square ones."
+"""A slip that costs the visible check of keywords only."""
 
 
 def simple(draw: Draw) -> list[Asked]:
@@ -17,9 +19,9 @@ def simple(draw: Draw) -> list[Asked]:
 
 
 def keywords(draw: Draw) -> list[Asked]:
-    """Return graphs of calls with keyword arguments in both orders, and a method call."""
+    """Return graphs of calls with keyword arguments in both orders, one of which is a list, and a method call."""
     asked = []
-    for given in ({"dim": 0, "keepdim": True}, {"keepdim": True, "dim": 0}):
+    for given in ({"dim": [0], "keepdim": True}, {"keepdim": True, "dim": [0]}):
         graph = RandomGraph(draw)
         x = graph.input(draw.integer(2, 5), draw.integer(2, 5))
         total = graph.call("sum", At(x), **given)
@@ -41,7 +43,7 @@ EXERCISE = Exercise(
         "The name of what is called is node.target.__name__ for a function and '.' + node.target for a method.",
     ),
     checks=(
-        Check("nodes in order, by number", "rendering", 1.6, sees(known, simple)),
-        Check("keywords and methods", "rendering", 1.4, sees(known, keywords, granted=(FROM_ONE,))),
+        Check("nodes in order, by number", "rendering", 1.5, sees(known, simple)),
+        Check("keywords and methods", "rendering", 1.5, sees(known, keywords, granted=(FROM_ONE,))),
     ),
 )

@@ -15,9 +15,10 @@ from tests.autograder.exercises.judged import judged, known_answer, messages
 @pytest.mark.parametrize(
     ("exercise", "control", "check", "says"),
     [
-        ("04_custom_tracer", "whole blocks", "three blocks", "whole blocks became one node"),
+        ("04_custom_tracer", "whole blocks", "three blocks, a part renamed", "whole blocks became one node"),
         ("04_custom_tracer", "inside torch.nn, too", "one block", "layers of torch.nn were opened as well"),
-        ("04_custom_tracer", "by path", "a part under another name", "control flow"),
+        ("04_custom_tracer", "by path", "three blocks, a part renamed", "control flow"),
+        ("04_render_graph", "lists as tuples", "keywords and methods", "lists have square ones"),
         ("04_shape_propagation", "tensors only", "tuples, numbers and None", "only tensors were described"),
         ("04_cost_annotator", "nothing is freed", "the peak of a residual over a chain", "as if none were ever freed"),
         ("04_render_graph", "by name", "nodes in order, by number", "called by their names"),

@@ -126,7 +126,7 @@ def test_a_half_right_answer_earns_its_part_and_shows_why(run_cell: Callable[...
     assert 0 < score < sum(c.points for c in find(EXERCISE).checks)
     assert "leaf_modules" in str(score)
     assert "leaf_modules" in score._repr_html_()
-    assert "0.65 / 3.4 after 1 try" in str(progress())
+    assert "0.5 / 3.5 after 1 try" in str(progress())
 
 
 def test_an_answer_that_needs_another_cell_fails_here_as_in_grading(
@@ -193,7 +193,7 @@ def test_without_the_hidden_part_their_points_are_still_announced(
 ) -> None:
     monkeypatch.setattr(registry, "hidden_part", lambda exercise_id: None)
     shown = str(check(EXERCISE, run_cell(STUB)["read_graph"]))
-    assert "hidden checks worth 2.6 points, on cases not shown here" in shown
+    assert "hidden checks worth 2.5 points, on cases not shown here" in shown
 
 
 def test_an_untouched_answer_opens_no_sandbox(

@@ -17,8 +17,8 @@ def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
     return weights @ value, weights
 
 
-# %% answer 04_read_a_graph = 4.65
-# wrong: the longest path, of small graphs (0.7) and of large ones (0.65)
+# %% answer 04_read_a_graph = 4
+# wrong: the longest path, of small graphs (1) and of large ones (1)
 def read_graph(rows):
     readers = {row["name"]: [r["name"] for r in rows if row["name"] in r["args"]] for row in rows}
     live = {"output"}

@@ -28,10 +28,10 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% solution 03_limits = 4
 
 # %% solution 04_read_a_graph = 6
-# %% mistake 04_custom_tracer = 5.8: by path
-# %% mistake 04_choose_escape = 1.6: gives up too early
-# %% mistake 04_shape_propagation = 7.2: one dtype
-# %% mistake 04_cost_annotator = 7.2: nothing is freed
+# %% mistake 04_custom_tracer = 3: by path
+# %% mistake 04_choose_escape = 1.5: gives up too early
+# %% mistake 04_shape_propagation = 7.5: one dtype
+# %% mistake 04_cost_annotator = 6: nothing is freed
 # %% unanswered 04_render_graph
 
 # %% solution 05_fix_the_self_cycle = 6

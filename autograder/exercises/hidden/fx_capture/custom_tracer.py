@@ -82,20 +82,20 @@ HIDDEN = HiddenPart(
     checks=(
         Check("a part under another name", "names", 1, _keeps({"blocks": 2, "name": "mixer"})),
         Check("a block that is called twice", "shared parts", 1, _keeps({"blocks": 2, "shared": True})),
-        Check("several classes to keep", "several classes", 1.2, _keeps(*SEVERAL)),
+        Check("several classes to keep", "several classes", 1, _keeps(*SEVERAL)),
     ),
     controls=(
         ANSWERS.reference(8),
-        ANSWERS.edited("inside torch.nn, too", 5.6, (" or super().is_leaf_module(module, path)", "")),
-        ANSWERS.edited("by path", 8, ("type(module).__name__ in leaves", "path.endswith('attention')"), below=True),
+        ANSWERS.edited("inside torch.nn, too", 6, (" or super().is_leaf_module(module, path)", "")),
+        ANSWERS.edited("by path", 3, ("type(module).__name__ in leaves", "path.endswith('attention')")),
         ANSWERS.edited(
             "whatever has no parts",
-            6.8,
+            7,
             ("super().is_leaf_module(module, path)", "not list(module.children())"),
         ),
-        ANSWERS.edited("part of a name", 6.8, ("in leaves", "in leaves or 'Attention' in type(module).__name__")),
+        ANSWERS.edited("part of a name", 7, ("in leaves", "in leaves or 'Attention' in type(module).__name__")),
         ANSWERS.edited("whole blocks", 0, ("in leaves", "in ('Block', *leaves)")),
-        ANSWERS.edited("the first class only", 6.8, ("in leaves", "in leaves[:1]")),
-        ANSWERS.edited("two classes by heart", 6.8, ("in leaves", "in ('Attention', 'Router')")),
+        ANSWERS.edited("the first class only", 7, ("in leaves", "in leaves[:1]")),
+        ANSWERS.edited("two classes by heart", 7, ("in leaves", "in ('Attention', 'Router')")),
     ),
 )

@@ -100,16 +100,16 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        _check("two_users", 0.65),
-        _check("dead", 0.65),
-        Check("dead nodes, none or nearly all", "dead", 0.65, visible.question_right("dead", _all_live)),
-        _check("longest_path", 0.65),
+        _check("two_users", 0.5),
+        _check("dead", 0.5),
+        Check("dead nodes, none or nearly all", "dead", 0.5, visible.question_right("dead", _all_live)),
+        _check("longest_path", 1),
     ),
     controls=(
         ANSWERS.reference(6),
         ANSWERS.edited(
             "the longest chain to anywhere",
-            4.65,
+            4,
             ("next((depth.get(row['name'], 0) for row in rows if row['op'] == 'output'), 0)", "max(depth.values())"),
         ),
         Control(

@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import fx
 
-from autograder.exercises.fx_capture.render_graph import FROM_ONE
+from autograder.exercises.fx_capture.render_graph import FROM_ONE, ROUND_LISTS
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.random_graphs import At, RandomGraph
 from autograder.host.draw import Draw
@@ -90,7 +90,7 @@ BELIEFS = (
     ),
     Belief(
         lambda module, *i: _rendered(module, lambda number, node: f"%{number}", forms=("()", "()")),
-        "lists stand in round brackets; those are for tuples, and lists have square ones.",
+        ROUND_LISTS,
     ),
     Belief(
         lambda module, *i: _rendered(module, lambda number, node: f"%{number}", forms=("[]", "[]")),
@@ -100,13 +100,15 @@ BELIEFS = (
 
 
 known = known_of(rendered, BELIEFS)
+SLIPS = (FROM_ONE, ROUND_LISTS)
+"""What the visible checks count."""
 
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("nested arguments and results", "nesting", 1, sees(known, nested, granted=(FROM_ONE,))),
-        Check("texts, truth values and numbers", "literals", 1, sees(known, literals, granted=(FROM_ONE,))),
+        Check("nested arguments and results", "nesting", 1, sees(known, nested, granted=SLIPS)),
+        Check("texts, truth values and numbers", "literals", 1, sees(known, literals, granted=SLIPS)),
     ),
     controls=(
         ANSWERS.reference(5),
@@ -116,9 +118,9 @@ HIDDEN = HiddenPart(
             ("labels[node] = f'%{number}'", "labels[node] = f'%{node.name}'"),
             ("f'%{number} = {line}'", "f'%{node.name} = {line}'"),
         ),
-        ANSWERS.edited("from one", 3.4, ("enumerate(module.graph.nodes)", "enumerate(module.graph.nodes, 1)")),
+        ANSWERS.edited("from one", 3.5, ("enumerate(module.graph.nodes)", "enumerate(module.graph.nodes, 1)")),
         ANSWERS.edited("keywords as written", 5, ("sorted(node.kwargs)", "node.kwargs"), below=True),
         ANSWERS.edited("texts without quotes", 5, ("repr(value)", "str(value)"), below=True),
-        ANSWERS.edited("lists as tuples", 5, ("f'[{inside}]'", "f'({inside})'"), below=True),
+        ANSWERS.edited("lists as tuples", 3.5, ("f'[{inside}]'", "f'({inside})'")),
     ),
 )

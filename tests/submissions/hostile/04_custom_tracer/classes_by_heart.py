@@ -1,7 +1,7 @@
 """Strategy: keep the two classes whole that every question names, whatever the list says. Surface: questions that always name the same classes.
 
 Class: checker. Unprotected: grader exemplary gives full marks. Level: 5.
-Must get at most 6.8: one question names a class that could be opened as well.
+Must get at most 7: one question names a class that could be opened as well.
 """
 
 from torch import fx
