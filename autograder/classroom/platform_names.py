@@ -39,6 +39,8 @@ FOLDERS = {  # a folder's name says whose the files in it are
     "folders by student": rf"(?P<known>[^/]+){_INSIDE}",
 }
 _PATTERNS = [(platform, re.compile(text)) for group in (FOLDERS, FLAT) for platform, text in group.items()]
+_GOOGLE = re.compile(FLAT["Google Classroom"])
+_NEEDS_A_ROSTER = "; Google Classroom needs the course's roster (autograder roster FILE)"
 _PLAIN = re.compile(rf"(?P<name>[^/]+)/{_FILE}")
 _AGAIN = re.compile(r"(?P<file>.+)-(?P<again>\d+)")  # Canvas numbers files of the same name
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
@@ -93,7 +95,8 @@ def collected(
     ordered = sorted(paths)
     claims = _claims(ordered, roster)
     result = Collected()
-    result.left_out |= {path: "its path names no student" for path in ordered if path not in claims}
+    why = "its path names no student" + ("" if claims or roster or not _in_one_folder(ordered) else _NEEDS_A_ROSTER)
+    result.left_out |= {path: why for path in ordered if path not in claims}
     shared = _shared_names(claims.values())
     owned: dict[tuple[str, str], list[Claim]] = defaultdict(list)
     without: dict[str, str] = {}  # files of other types, by student
@@ -132,7 +135,7 @@ def _claims(paths: Sequence[str], roster: Roster) -> dict[str, Claim]:
         plain = ((path, _PLAIN.fullmatch(path)) for path in paths)  # before names of files, which students choose
         return {path: Claim("STUDENT/FILE", path, 0, said.groupdict()) for path, said in plain if said}
     if not read:
-        plain = ((path, _PLAIN.fullmatch(path)) for path in paths if not roster)
+        plain = ((path, _PLAIN.fullmatch(path)) for path in paths if not roster and not _in_one_folder(paths))
         return {path: Claim("STUDENT/FILE", path, 0, said.groupdict()) for path, said in plain if said}
     depth = min(claim.depth for claim in read)
     found: dict[str, Claim] = {}
@@ -140,6 +143,15 @@ def _claims(paths: Sequence[str], roster: Roster) -> dict[str, Claim]:
         if claim.depth == depth:
             found.setdefault(claim.path, claim)
     return found
+
+
+def _in_one_folder(paths: Iterable[str]) -> bool:
+    """Return whether all notebooks lie in one folder and have names as Google Classroom gives them.
+
+    Such a name, "Ana Ruiz - 00_start_here", is chosen by the student, so only a roster tells whose the file is.
+    """
+    notebooks = [PurePosixPath(path) for path in paths if path.endswith(NOTEBOOK)]
+    return len({path.parent for path in notebooks}) == 1 and all(_GOOGLE.fullmatch(path.name) for path in notebooks)
 
 
 def _folders_at_top(claims: Iterable[Claim]) -> bool:

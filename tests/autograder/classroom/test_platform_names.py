@@ -209,6 +209,17 @@ def test_who_handed_in_other_files_only_is_named() -> None:
     assert found.left_out == {theirs[0]: "aruiz handed in no notebook"}
 
 
+@pytest.mark.parametrize("folder", ["", "Start here/", "work/Start here/"])
+def test_google_classroom_without_a_roster_names_nobody_and_asks_for_one(folder: str) -> None:
+    paths = [f"{folder}Ana Maria Ruiz - {FILE}", f"{folder}Bo O'Neil - {FILE}"]
+    found = collected([*paths, f"{folder}notes.txt"], Roster())
+    assert (found.students, sorted(found.left_out)) == ({}, paths)
+    assert all(
+        "Google Classroom needs the course's roster (autograder roster" in why for why in found.left_out.values()
+    )
+    assert [student for student, _ in collected(paths, BY_NAME).students.values()] == [ANA, BO]
+
+
 @pytest.mark.parametrize("path", [f"-rf/{FILE}", f"***/{FILE}", f"STUDENT/notebooks/{FILE}", FILE])
 def test_without_a_roster_a_student_is_a_folder_with_the_name_of_one(path: str) -> None:
     found = collected([path], Roster())
