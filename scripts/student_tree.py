@@ -29,6 +29,8 @@ CODE = (
     "autograder/host",
     "autograder/practice",
     "autograder/exercises/__init__.py",
+    "autograder/exercises/answer_cells.py",
+    "autograder/exercises/cell_text.py",
     "autograder/exercises/lessons.py",
     "autograder/exercises/registry.py",
     "autograder/exercises/programs",

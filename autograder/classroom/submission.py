@@ -15,16 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.classroom.answer_cells import grade_id as id_of
-from autograder.classroom.answer_cells import settled, source
 from autograder.classroom.status import REFUSED, CommandError
-from autograder.exercises import all_exercises
-from autograder.host.cell_text import as_ipython_reads
+from autograder.exercises.answer_cells import answers_in, settled
 
 MAX_NOTEBOOK_BYTES = 64 << 20
 MAX_ENTRIES = 3_000_000
 MAX_CELLS = 2_000
-OTHER_TYPES = ("markdown", "raw")
 _TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL)
 
 
@@ -91,27 +87,6 @@ def read_bytes(path: Path) -> bytes:
                 f"{path.name} has {found.st_size:,} bytes; clear its outputs: at most {MAX_NOTEBOOK_BYTES:,} are read."
             )
         return file.read(MAX_NOTEBOOK_BYTES + 1)
-
-
-def answers_in(notebook: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the text of each answer cell by exercise id, and notes on repairs.
-
-    JupyterLab copies a cell's metadata when the cell is split or copied, so cells with the same id are joined in order.
-    """
-    parts: dict[str, list[str]] = {}
-    notes: list[str] = []
-    for cell in notebook["cells"]:
-        grade_id = id_of(cell)
-        if grade_id not in all_exercises():
-            continue
-        kind = cell.get("cell_type")
-        if kind != "code":
-            shown = f"a {kind} cell" if kind in OTHER_TYPES else "a cell of no known type"  # the type may be any text
-            notes.append(f"The answer cell of {grade_id} had become {shown}; its text was graded as code.")
-        if grade_id in parts:
-            notes.append(f"The answer cell of {grade_id} was split or copied; its parts were joined in order.")
-        parts.setdefault(grade_id, []).append(as_ipython_reads(source(cell)))
-    return {grade_id: "\n".join(texts) for grade_id, texts in parts.items()}, tuple(dict.fromkeys(notes))
 
 
 def has_too_many_entries(content: bytes) -> bool:

@@ -6,7 +6,8 @@ import os
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from autograder.classroom.submission import SubmissionError, answers_in, read_submission
+from autograder.classroom.submission import SubmissionError, read_submission
+from autograder.exercises.answer_cells import answers_in
 from autograder.host.grading import is_unanswered
 
 

@@ -11,7 +11,7 @@ from nbgrader.nbgraderformat import MetadataValidator
 
 from autograder.classroom.hand_in import read_hand_in
 from autograder.classroom.nbgrader.repair import CELL_CHARACTERS, ReleasedCell, readable_notebook, rebuilt, repaired
-from autograder.classroom.submission import answers_in
+from autograder.exercises.answer_cells import answers_in
 
 ANSWER, CHECK = "05_bias_silu_pass", "05_bias_silu_pass_check"
 FLAGS = {"schema_version": 3, "task": False}

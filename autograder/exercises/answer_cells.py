@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.exercises import all_exercises, find, of_assignment
-from autograder.host.cell_text import as_ipython_reads
+from autograder.exercises.cell_text import as_ipython_reads
+from autograder.exercises.registry import all_exercises, find, of_assignment
 from autograder.host.grading import is_stub, is_unanswered
 from autograder.host.source_text import MAX_CHARACTERS
 
+OTHER_TYPES = ("markdown", "raw")
 CHECK = "_check"  # ends the id of the cell below an answer
 REMEDY = "Copy the answers into the released notebook, put it in the place of this file, and run the command again."
 _DEFINED = re.compile(r"^(?:(?:async +)?(?:def|class) +(\w+)|(\w+) *=(?!=))", re.MULTILINE)
@@ -182,6 +183,27 @@ def source(cell: Mapping[str, Any]) -> str:
     if isinstance(text, list):
         return "".join(line for line in text if isinstance(line, str))
     return text if isinstance(text, str) else ""
+
+
+def answers_in(notebook: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the text of each answer cell by exercise id, and notes on repairs.
+
+    JupyterLab copies a cell's metadata when the cell is split or copied, so cells with the same id are joined in order.
+    """
+    parts: dict[str, list[str]] = {}
+    notes: list[str] = []
+    for cell in notebook["cells"]:
+        name = grade_id(cell)
+        if name not in all_exercises():
+            continue
+        kind = cell.get("cell_type")
+        if kind != "code":
+            shown = f"a {kind} cell" if kind in OTHER_TYPES else "a cell of no known type"  # the type may be any text
+            notes.append(f"The answer cell of {name} had become {shown}; its text was graded as code.")
+        if name in parts:
+            notes.append(f"The answer cell of {name} was split or copied; its parts were joined in order.")
+        parts.setdefault(name, []).append(as_ipython_reads(source(cell)))
+    return {name: "\n".join(texts) for name, texts in parts.items()}, tuple(dict.fromkeys(notes))
 
 
 def _read(cell: Any) -> _Cell:
