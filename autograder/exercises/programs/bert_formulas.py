@@ -3,12 +3,15 @@
 The formulas take weights by name, so that one formula serves every precision. Options give known wrong versions.
 """
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+from course_lib.models.transformer import SelfAttention, TransformerConfig
 
 LAYERS = ("query", "key", "value", "output")
 State = Mapping[str, torch.Tensor]
@@ -38,7 +41,7 @@ def attention(
 ) -> Formula:
     """Return attention on (batch, sequence, hidden) with these weights; the options give the wrong versions.
 
-    PyTorch's own attention cuts, attends and joins, which an answer may not use, so this function is no answer.
+    The library's layer cuts, attends and joins, which is not there for an answer, so this function is not an answer.
     The scores are divided by the root of `scale`, with `one_table` over all heads at once.
     """
 
@@ -50,7 +53,7 @@ def attention(
         count = 1 if one_table else heads
         mask = {"as given": mask, "ignored": None, "inverted": None if mask is None else ~mask}[masks]
         if mask is not None:
-            mask = mask[:, :count].expand(len(hidden), count, hidden.shape[1], hidden.shape[1]).flatten(0, 1)
+            mask = mask[:, :count].expand(len(hidden), count, hidden.shape[1], hidden.shape[1])
         size = hidden.shape[-1] // count
         divisor = {"head size": size, "hidden size": hidden.shape[-1], "nothing": 1, "head size squared": size**2}
         parts[0] = parts[0] * (size / divisor[scale]) ** 0.5 if scale != "head size" else parts[0]
@@ -67,35 +70,22 @@ def attention(
 
 
 def _attended(parts: Sequence[torch.Tensor], heads: int, mask: torch.Tensor | None) -> torch.Tensor:
-    """Return the joined heads of query, key and value (batch, sequence, hidden), by PyTorch's attention.
+    """Return the joined heads of query, key and value (batch, sequence, hidden), by the library's attention.
 
-    Its own linear maps are unit matrices; mask (batch times heads, sequence, sequence), True = may attend.
+    Its linear maps take these three out of one tensor; mask (…, sequence, sequence) for each head, True = may attend.
     """
     size = parts[0].shape[-1]
-    unit = torch.eye(size, dtype=parts[0].dtype)
-    query, key, value = (part.transpose(0, 1) for part in parts)
-    found, _ = F.multi_head_attention_forward(
-        query,
-        key,
-        value,
-        embed_dim_to_check=size,
-        num_heads=heads,
-        in_proj_weight=None,
-        in_proj_bias=None,
-        bias_k=None,
-        bias_v=None,
-        add_zero_attn=False,
-        dropout_p=0.0,
-        out_proj_weight=unit,
-        out_proj_bias=None,
-        need_weights=False,
-        attn_mask=None if mask is None else ~mask,
-        use_separate_proj_weight=True,
-        q_proj_weight=unit,
-        k_proj_weight=unit,
-        v_proj_weight=unit,
-    )
-    return found.transpose(0, 1)
+    unit, nothing = torch.eye(3 * size, dtype=parts[0].dtype), torch.zeros(size, dtype=parts[0].dtype)
+    state = {f"{role}.weight": rows for role, rows in zip(LAYERS, unit.split(size), strict=False)}
+    state |= {f"{role}.bias": nothing for role in LAYERS[:3]}
+    hidden = None
+    if mask is not None:
+        allowed = mask.reshape(len(parts[0]), heads, *mask.shape[-2:])
+        hidden = torch.zeros(allowed.shape, dtype=unit.dtype).masked_fill(~allowed, -math.inf)
+    with torch.device("meta"):  # the weights come with the call
+        attend = SelfAttention(TransformerConfig(size, heads, dropout=0.0))
+    found: torch.Tensor = torch.func.functional_call(attend, state, (torch.cat(list(parts), -1), hidden))
+    return found
 
 
 BOTH = ("attention", "feed_forward")
@@ -116,8 +106,8 @@ def bert_layer(
     """Return one layer on (batch, sequence, hidden); the options after `norm_first` give the wrong versions.
 
     `added` are the parts with a residual sum, `from_norm` those whose sum adds the normed input, `norms` the LayerNorm
-    that each part uses. Further `options` are those of `attention`. PyTorch's own layer puts the parts together, which
-    an answer may not use, so this function is no answer.
+    that each part uses. Further `options` are those of `attention`. PyTorch's own layer puts the parts together, and
+    attention is the library's, which is not there for an answer, so this function is not an answer.
     """
     weights = {n.removeprefix("attention."): v for n, v in own.items() if n.startswith("attention.")}
     renamed = {"linear1": "up", "linear2": "down", "norm1": f"{norms[0]}_norm", "norm2": f"{norms[1]}_norm"}

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
-from torch.nn import functional as F
 
 from autograder.host import comparison
 from autograder.host.checks.function_checks import Run, agrees, gradients_agree
@@ -15,6 +14,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import CallableAnswer, Case, Reference, Reply, require_outputs
 from autograder.host.session import AnswerFailedError
+from course_lib.models.transformer import attention_probabilities
 
 NAMES = ("context", "probabilities")
 
@@ -26,7 +26,7 @@ def reference(
     mask: torch.Tensor | None = None,
     dropout_p: float = 0.0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return context and probabilities, computed by PyTorch's attention without dropout.
+    """Return context and probabilities without dropout.
 
     query (batch, heads, q, size), key and value (batch, heads, k, size), mask (broadcastable to batch, heads, q, k),
     True = may attend. Returns context (batch, heads, q, size) and probabilities (batch, heads, q, k); rows without
@@ -48,8 +48,8 @@ def attention(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return context and probabilities without dropout; the options give the wrong versions.
 
-    The scores are multiplied by the head size to the `power`, and softmax runs over `dim`. PyTorch's attention computes
-    the probabilities, which an answer may not use, so this function is no answer.
+    The scores are multiplied by the head size to the `power`, and softmax runs over `dim`. The library's models compute
+    the probabilities, which are not there for an answer, so this function is not an answer.
     """
     inverted = None if mask is None else ~mask
     inside = {"as given": mask, "ignored": None, "after softmax": None, "inverted": inverted}[masks]
@@ -64,9 +64,10 @@ def attention(
 
 
 def _shares(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None, scale: float) -> torch.Tensor:
-    """Return the share of each key for each query: the context of values that are the rows of a unit matrix."""
-    ones = torch.eye(key.shape[-2], dtype=query.dtype).expand(*key.shape[:-1], key.shape[-2])
-    return F.scaled_dot_product_attention(query, key, ones, mask, scale=scale)
+    """Return the share of each key for each query, (batch, heads, q, k): zeros where there is no key to attend to."""
+    hidden = None if mask is None else torch.zeros(mask.shape, dtype=query.dtype).masked_fill(~mask, -math.inf)
+    shares = attention_probabilities(query * scale, key, hidden, head_size=1)
+    return shares if mask is None else torch.where(mask.any(-1, keepdim=True), shares, 0.0)
 
 
 MISTAKES = (
