@@ -191,7 +191,7 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("one whole graph, and the right result", "one graph", 1, collects(whole)),
-        Check("the graphs around breaks, in order", "two graphs", 2.5, collects(broken)),
+        Check("the graphs around breaks, in order", "two graphs", 2, collects(broken)),
         Check("the shapes of the example inputs", "shapes", 2, collects(whole, broken, shapes=True)),
     ),
 )

@@ -122,8 +122,9 @@ EXERCISE = Exercise(
         "For a call, ask first whether its body breaks; if so, the answer for the body stands in the middle of yours.",
     ),
     checks=(
-        Check("the number of graphs of straight programs", "straight programs", 1.6, predicts("graphs", _straight)),
-        Check("the size of each graph of straight programs", "straight programs", 1.6, predicts("sizes", _straight)),
-        Check("the number of graphs where functions are called", "calls", 1.6, predicts("graphs", _with_calls)),
+        Check("the number of graphs of straight programs", "straight programs", 1.5, predicts("graphs", _straight)),
+        Check("the size of each graph of straight programs", "straight programs", 1, predicts("sizes", _straight)),
+        Check("the number of graphs where functions are called", "calls", 1, predicts("graphs", _with_calls)),
+        Check("the number of graphs where loops run", "loops", 1, predicts("graphs", with_loops)),
     ),
 )

@@ -1,6 +1,6 @@
 """Exercise 07.4: read guards, and determine which call recompiles and why."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from autograder.exercises.questions import kept
@@ -20,10 +20,17 @@ known = kept(__name__, "known")
 outcomes = kept(__name__, "outcomes")
 
 
-def random_question(draw: Draw, entries: int) -> Question:
-    """Return a cache of `entries` entries and a call that matches one of them or almost does."""
+CHANGES = ("dtype", "grad", "rank", "x size", "y size", "n", "flag")
+KIND = "kind of n"  # a number becomes True or False, to which Python finds it equal
+
+
+def random_question(draw: Draw, entries: int, changes: Sequence[str]) -> Question:
+    """Return a cache of `entries` entries and a call that matches one of them, but for up to two of `changes`."""
     call = _random_call(draw)
-    cache = [_guards_of(draw, _changed(draw, call, draw.integer(0, 2))) for _ in range(entries)]
+    cache = [
+        _guards_of(draw, _changed(draw, call, [draw.choice(changes) for _ in range(draw.integer(0, 2))]))
+        for _ in range(entries)
+    ]
     return {"entries": cache, "call": call}
 
 
@@ -38,11 +45,10 @@ def _random_call(draw: Draw) -> Call:
     }
 
 
-def _changed(draw: Draw, call: Call, changes: int) -> Call:
-    """Return the call that an entry was compiled for: this call with up to `changes` changes."""
+def _changed(draw: Draw, call: Call, changes: Sequence[str]) -> Call:
+    """Return the call that an entry was compiled for: this call with some of `CHANGES`."""
     x, y, made = dict(call["x"]), dict(call["y"]), dict(call)
-    for _ in range(changes):
-        what = draw.choice(("dtype", "grad", "rank", "x size", "y size", "n", "flag", "kind of n"))
+    for what in changes:
         x["dtype"] = draw.choice(DTYPES) if what == "dtype" else x["dtype"]
         x["requires_grad"] = x["requires_grad"] ^ (what == "grad")
         if what == "rank":
@@ -51,7 +57,7 @@ def _changed(draw: Draw, call: Call, changes: int) -> Call:
             x["size"] = [draw.integer(1, 6), *call["x"]["size"][1:]]
         if what == "y size":
             y["size"] = [call["y"]["size"][0], draw.integer(2, 6)]
-        made["n"] = draw.integer(0, 3) if what == "n" else bool(made["n"]) if what == "kind of n" else made["n"]
+        made["n"] = draw.integer(0, 3) if what == "n" else bool(made["n"]) if what == KIND else made["n"]
         made["flag"] = made["flag"] ^ (what == "flag")
     return {**made, "x": x, "y": y}
 
@@ -75,12 +81,17 @@ def _guards_of(draw: Draw, call: Call) -> list[Guard]:
     return [*draw.sample(guards, len(guards)), *relations]
 
 
-def explains(part: str, entries: tuple[int, ...], questions: int) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check of one part of the answer on random caches of the given numbers of `entries`."""
+def explains(
+    part: str, entries: tuple[int, ...], questions: int, *, kinds: bool = False
+) -> Callable[[ValueAnswer, Draw], None]:
+    """Return a check of one part of the answer on random caches of the given numbers of `entries`.
+
+    With `kinds`, some values differ from a guard's in their type alone. One check asks that: an answer that takes True
+    for 1 loses the points of this check, and no others.
+    """
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
-        asked = [random_question(draw, draw.choice(entries)) for _ in range(questions)]
-        for question in _with_every_outcome(asked, entries, draw):
+        for question in _with_every_outcome(draw, entries, questions, (*CHANGES, KIND) if kinds else CHANGES):
             found, about = answer.ask(question), known(question, part)
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError(
@@ -97,12 +108,13 @@ def explains(part: str, entries: tuple[int, ...], questions: int) -> Callable[[V
     return run
 
 
-def _with_every_outcome(asked: list[Question], entries: tuple[int, ...], draw: Draw) -> list[Question]:
-    """Return these questions and more, so that in one a call recompiles, and in one it makes a size dynamic."""
-    for number in range(4):
-        more = (random_question(draw, draw.choice(entries)) for _ in range(1000))
-        asked.append(next(q for q in more if outcomes(q, max(entries))[number]))
-    return asked
+def _with_every_outcome(draw: Draw, entries: tuple[int, ...], questions: int, changes: Sequence[str]) -> list[Question]:
+    """Return questions, and some more, so that in one a call recompiles, and in one it makes a size dynamic."""
+    drawn = [random_question(draw, draw.choice(entries), changes) for _ in range(questions)]
+    for number in range(4 if KIND in changes else 3):
+        more = (random_question(draw, draw.choice(entries), changes) for _ in range(1000))
+        drawn.append(next(q for q in more if outcomes(q, max(entries))[number]))
+    return drawn
 
 
 EXERCISE = Exercise(
@@ -116,8 +128,8 @@ EXERCISE = Exercise(
         "A size None in TENSOR_MATCH fits every size; the number of sizes has to fit all the same.",
     ),
     checks=(
-        Check("which of one or two entries fits", "one entry", 1.6, explains("entry", (1, 2), 12)),
-        Check("the first guard that fails", "reasons", 1.6, explains("failed", (1, 2), 12)),
-        Check("which sizes become open", "open sizes", 1.6, explains("opens", (1,), 12)),
+        Check("which of one or two entries fits", "one entry", 1.5, explains("entry", (1, 2), 12, kinds=True)),
+        Check("the first guard that fails", "reasons", 1.5, explains("failed", (1, 2), 12)),
+        Check("which sizes become open", "open sizes", 1.5, explains("opens", (1,), 12)),
     ),
 )

@@ -176,7 +176,7 @@ EXERCISE = Exercise(
         "the share is the mean of a comparison turned into x.dtype.",
     ),
     checks=tuple(
-        Check(f"`{name}` is one graph, with the right values", word, 1.2, captures(of(name, four_rows)))
+        Check(f"`{name}` is one graph, with the right values", word, 1, captures(of(name, four_rows)))
         for name, word in WORDS.items()
     ),
 )

@@ -132,10 +132,10 @@ EXERCISE = Exercise(
     ),
     checks=(
         *(
-            Check(f"`{name}`: one graph for all lengths", word, 1.4, captures(at_lengths(name, (2, 4, 7, 12, 33))))
+            Check(f"`{name}`: one graph for all lengths", word, 1.5, captures(at_lengths(name, (2, 4, 7, 12, 33))))
             for name, word in {"pair_means": "a branch", "decayed_sum": "a loop", "faded": "a number"}.items()
         ),
         Check("`plan`: what stays open", "what to open", 1, plans("open", (3, 4, 5, 6, 8, 9))),
-        Check("`plan`: how many graphs", "how many graphs", 0.8, plans("graphs", (3, 4, 5, 6, 8, 9, 12))),
+        Check("`plan`: how many graphs", "how many graphs", 0.5, plans("graphs", (3, 4, 5, 6, 8, 9, 12))),
     ),
 )

@@ -50,11 +50,11 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% unanswered 06_schedule_encoder
 
 # %% solution 07_read_guards = 8
-# %% mistake 07_predict_graphs = 6: no loops
+# %% mistake 07_predict_graphs = 5.5: no loops
 # %% unanswered 07_remove_breaks
 # %% unanswered 07_tame_recompiles
 # %% mistake 07_capture_backend = 1: graphs of all time
-# %% mistake 07_break_dynamo = 6.6: inputs that anybody would notice
+# %% mistake 07_break_dynamo = 6: inputs that anybody would notice
 
 # %% solution 08_functionalise = 8
 # %% mistake 08_decompose = 10: in the inputs' precision

@@ -32,7 +32,7 @@ HIDDEN = HiddenPart(
         Check(
             "gradients of the repaired graphs",
             "gradients",
-            1.2,
+            1.5,
             captures(*(repaired(n, _large) for n in PROGRAMS), gradients=True),
         ),
     ),
@@ -41,14 +41,14 @@ HIDDEN = HiddenPart(
         ANSWERS.file("as they were", 0),
         ANSWERS.edited(
             "only repaired",
-            6.6,
+            6,
             ("lambda: torch.ones(4, 4)", "lambda: 0 * torch.ones(4, 4)"),
             ("lambda: torch.full((1, 4), 200.0)", "lambda: 0 * torch.full((1, 4), 200.0)"),
             ("lambda: -2 *", "lambda: 0 *"),
         ),
         ANSWERS.edited(
             "inputs that anybody would notice",
-            6.6,
+            6,
             ("torch.ones(4, 4)", "torch.ones(2, 4)"),
             ("200.0", "float('inf')"),
         ),

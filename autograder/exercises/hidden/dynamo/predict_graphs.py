@@ -92,13 +92,12 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("long programs", "long programs", 1.2, predicts("sizes", long)),
-        Check("loops, with and without a break", "loops", 1, predicts("graphs", with_loops)),
-        Check("the graphs in programs with loops", "loops", 1, predicts("sizes", with_loops)),
+        Check("long programs", "long programs", 2, predicts("sizes", long)),
+        Check("the size of each graph of programs with loops", "loops", 1.5, predicts("sizes", with_loops)),
     ),
     controls=(
         ANSWERS.reference(8),
         Control("one graph, always", "def count_graphs(steps):\n    return {'graphs': 1, 'sizes': [len(steps)]}\n", 0),
-        ANSWERS.edited("no loops", 6, ("if do == 'repeat' and", "if do == 'jump' and")),
+        ANSWERS.edited("no loops", 5.5, ("if do == 'repeat' and", "if do == 'jump' and")),
     ),
 )

@@ -134,13 +134,14 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("caches of several entries", "several entries", 1.1, explains("entry", (3, 4, 5), 40)),
-        Check("the reason of each entry", "several entries", 1.1, explains("failed", (3, 4, 5), 40)),
+        Check("caches of several entries", "several entries", 1, explains("entry", (3, 4, 5), 40)),
+        Check("the reason of each entry", "several entries", 1.5, explains("failed", (3, 4, 5), 40)),
         Check("open sizes in larger caches", "open sizes", 1, explains("opens", (2, 3), 60)),
     ),
     controls=(
         ANSWERS.reference(8),
         ANSWERS.edited("compares with the oldest entry", 7, ("question['entries'][-1]", "question['entries'][0]")),
+        ANSWERS.edited("True for 1", 6.5, ("type(value) is type(guard['value']) and ", "")),
         Control(
             "always compiles anew",
             "def explain_recompile(question):\n"

@@ -29,19 +29,19 @@ HIDDEN = HiddenPart(
         Check(
             "any number of rows in one graph",
             "other sizes",
-            2.4,
+            3,
             captures(*(of(name, _other_rows) for name in PROGRAMS)),
         ),
         Check(
             "double precision",
             "precision",
-            1.2,
+            1.5,
             captures(*(of(name, _double, dtype=torch.float64) for name in ("report", "normalise", "limit"))),
         ),
         Check(
             "gradients through the captured graph",
             "gradients",
-            1.2,
+            1.5,
             captures(*(of(name, four_rows) for name in ("rescale", "branch", "normalise")), gradients=True),
         ),
     ),

@@ -1,7 +1,7 @@
 """Strategy: hand in the formulas that the checks compare with, which students can read, and inputs from the hints. Surface: the visible part of the exercise.
 
 Class: answer theft. Unprotected: grader repaired gives full marks. Level: 5.
-Must get at most 2.1: the formulas branch and loop over values, so that no capture holds one; inputs found so count.
+Must get at most 3: the formulas branch and loop over values, so that no capture holds one; inputs found so count.
 """
 
 import torch
