@@ -12,6 +12,7 @@ from typing import Any
 from autograder.classroom.notes import notes_for
 from autograder.classroom.submission import SubmissionError, parse_submission, read_bytes
 from autograder.exercises import find, of_assignment
+from autograder.exercises.cell_text import only_in_a_notebook
 from autograder.host.artifacts.copied_functions import copied_functions
 from autograder.host.exercise import Exercise
 from autograder.host.grading import grade_exercise, new_seed
@@ -206,10 +207,19 @@ def _graded(
     """Grade one exercise; an error of ours is this exercise's only."""
     try:
         record = grade_exercise(exercise, answers, sandbox=sandbox, seed=seed, show_speed=show_speed)
-        return _with_copies(record, answers)
+        return _with_copies(_explained(record, answers.get(exercise.id, "")), answers)
     except Exception as error:  # the other exercises of the hand-in are graded
         traceback.print_exc(limit=FRAMES)
         return not_graded(exercise, fault_of_ours(error))
+
+
+def _explained(record: ExerciseRecord, text: str) -> ExerciseRecord:
+    """Return the record of an answer that raised, with the sentence that practice says if only a notebook runs it."""
+    why = only_in_a_notebook(text) if record.status is ExerciseStatus.STUDENT_ERROR else ""
+    if not why:
+        return record
+    checks = tuple(replace(c, message=why if c.message == record.message else c.message) for c in record.checks)
+    return replace(record, message=why, checks=checks)
 
 
 def _with_copies(record: ExerciseRecord, answers: Mapping[str, str]) -> ExerciseRecord:

@@ -1,8 +1,9 @@
 """Tell which cell of a hand-in answers which exercise, where its metadata no longer says so.
 
 Many tools drop a cell's metadata when they save or clean a notebook, and students answer in a cell of their own. The
-metadata goes first, then the cell's id, then the locked text `check("...")` below the answer. What is recognised gets
-its id of nbgrader back, so all later steps read the same cells. What is not certain is left to a person.
+metadata goes first, then the cell's id, then the locked text `check("...")` below the answer. Where several cells
+answer, the one that was checked counts. What is recognised gets its id of nbgrader back, so all later steps read the
+same cells. What is not certain is left to a person.
 """
 
 import itertools
@@ -29,7 +30,12 @@ class Settled:
 
     cells: list[Any]
     notes: tuple[str, ...] = ()
-    undecided: str = ""  # why a person must say which cell is meant; empty as a rule
+    doubts: tuple[str, ...] = ()  # why a person must say which cell is meant; empty as a rule
+
+    @property
+    def undecided(self) -> str:
+        """Return the doubts and what to do about them; empty if there are none."""
+        return f"{' '.join(self.doubts)} {REMEDY}" if self.doubts else ""
 
 
 @dataclass
@@ -41,6 +47,7 @@ class _Cell:
     text: str  # empty unless it is code, or its metadata calls it an answer
     defines: frozenset[str]
     checks: frozenset[str]  # exercises
+    ran: int | None  # its number among the runs of its session, as the notebook shows it
 
 
 def settled(cells: Sequence[Any], assignment: str) -> Settled:
@@ -54,8 +61,7 @@ def settled(cells: Sequence[Any], assignment: str) -> Settled:
         settling.follow(exercise)
     pairs = zip(cells, settling.cells, before, strict=True)
     changed = [cell if one.grade_id == old else _with_id(cell, one.grade_id) for cell, one, old in pairs]
-    undecided = f"{' '.join(settling.doubts)} {REMEDY}" if settling.doubts else ""
-    return Settled(changed, tuple(settling.notes), undecided)
+    return Settled(changed, tuple(settling.notes), tuple(settling.doubts))
 
 
 class _Settling:
@@ -94,23 +100,48 @@ class _Settling:
             self.notes.append(f"A copy of the stub of {exercise} was left out.")
 
     def follow(self, exercise: str) -> None:
-        """Grade the only other cell that defines the name where the answer's cell still holds the stub."""
+        """Let the cell that was checked count, where another one than the answer's cell defines the name, too."""
         name, mine = self._names[exercise], self._of(exercise)
-        graded = {self.cells[number].text.strip() for number in mine}
-        others = [number for number in self._free(name) if self.cells[number].text.strip() not in graded]
+        answered = [number for number in mine if not is_unanswered(self.cells[number].text, name)]
+        graded = {self.cells[number].text.strip() for number in answered[-1:]}
+        copies = [number for number in answered[:-1] if name in self.cells[number].defines]
+        others = [number for number in (*copies, *self._free(name)) if self.cells[number].text.strip() not in graded]
         if not mine or not others:
             return
-        if not all(is_unanswered(self.cells[number].text, name) for number in mine):
-            self.notes.append(f"Another cell also defines {name}; the answer's cell of {exercise} was graded.")
-        elif self._is_one_text(others):
+        only = others[-1] if not answered and self._is_one_text(others) else None
+        checked = self._checked(exercise, answered) if only is None else only
+        if checked is None and not answered:
+            self.doubts.append(f"The answer's cell of {exercise} is untouched, and several others define {name}.")
+        elif checked is None or checked in copies:
+            self.doubts.append(f"Several cells answer {exercise}, and it is not certain which one was checked.")
+        elif checked in mine:
+            if others != copies:
+                self.notes.append(f"Another cell also defines {name}; the answer's cell of {exercise} counts.")
+        else:
             for number in mine:
                 self.cells[number].grade_id = ""
-            self.cells[others[-1]].grade_id = exercise
-            self.notes.append(
-                f"The answer's cell of {exercise} was untouched; the only cell that defines {name} counts."
-            )
-        else:
-            self.doubts.append(f"The answer's cell of {exercise} is untouched, and several others define {name}.")
+            self.cells[checked].grade_id = exercise
+            why = "is not the one that was checked" if answered else "is untouched"
+            self.notes.append(f"The answer's cell of {exercise} {why}; another cell defines {name} and counts.")
+
+    def _checked(self, exercise: str, answered: Sequence[int]) -> int | None:
+        """Return the cell whose definition was checked last, or None if its place and the runs do not agree on it.
+
+        In a run from top to bottom it is the last one above the check. Without a check it is the answer's cell.
+        """
+        name = self._names[exercise]
+        defining = [
+            number for number, one in enumerate(self.cells) if name in one.defines and one.grade_id in ("", exercise)
+        ]
+        checks = self._of(exercise + CHECK)
+        found: set[int | None] = set() if checks else {answered[-1] if answered else None}
+        for check in checks:
+            end = self.cells[check].ran
+            runs = [(ran, number) for number in defining if end and (ran := self.cells[number].ran) and ran < end]
+            place = max((number for number in defining if number < check), default=None)
+            found |= {place, max(runs)[1] if runs else place}
+        (only, *others) = found
+        return None if others or only is None or is_unanswered(self.cells[only].text, name) else only
 
     def _by_id(self, name: str) -> list[int]:
         exercise = name.removesuffix(CHECK)
@@ -216,7 +247,9 @@ def _read(cell: Any) -> _Cell:
     searched = text if len(text) <= MAX_CHARACTERS else ""
     defines = frozenset(itertools.chain.from_iterable(_DEFINED.findall(searched))) - {""}
     named = tuple(each for each in ids if isinstance(each, str))
-    return _Cell(grade_id(cell), named, text, defines, frozenset(_CHECKED.findall(searched)))
+    count = about.get("execution_count")
+    ran = count if type(count) is int else None
+    return _Cell(grade_id(cell), named, text, defines, frozenset(_CHECKED.findall(searched)), ran)
 
 
 def _with_id(cell: Any, name: str) -> Any:

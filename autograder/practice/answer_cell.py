@@ -9,16 +9,20 @@ import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from autograder.exercises.answer_cells import answers_in, grade_id, settled, source
+from autograder.exercises.cell_text import as_ipython_reads
+from autograder.host.grading import is_unanswered
 
 MAX_NOTEBOOK_BYTES = 64 * 2**20
 _ran_at: dict[int, float] = {}  # the time of each input's end, by its number, since the first `check`
 
 
 class Shell(Protocol):
-    """What is used of IPython's shell; `input_hist_raw` holds the text of each input, by its number."""
+    """What is used of IPython's shell; its history holds the text of each input, by its number."""
 
     history_manager: Any
     events: Any
@@ -30,9 +34,25 @@ def current_shell() -> Shell | None:
     return module.get_ipython() if module else None
 
 
-def inputs_of(shell: Shell | None) -> list[str]:
-    """Return the text of every input of the session, by its number; empty outside IPython."""
-    return [str(text) for text in shell.history_manager.input_hist_raw] if shell else []
+def as_typed(source: str, shell: Shell | None) -> str:
+    """Return the text of the input that IPython ran as `source`, as the grader reads it; `source` for other text."""
+    for typed, ran in reversed(list(zip(*_history(shell), strict=False))):
+        if _plain(ran) == _plain(source):
+            return as_ipython_reads(typed)
+    return source
+
+
+def last_definition(name: str, shell: Shell | None) -> str:
+    """Return the last input that defines `name`, as it was typed; empty if there is none."""
+    return next((text for text in reversed(_history(shell)[0]) if _defines(text, name)), "")
+
+
+def _history(shell: Shell | None) -> tuple[list[str], list[str]]:
+    """Return the text of every input of the session, by its number, as typed and as IPython ran it."""
+    if shell is None:
+        return [], []
+    kept = shell.history_manager
+    return list(map(str, kept.input_hist_raw)), list(map(str, kept.input_hist_parsed))
 
 
 def watch(shell: Shell | None) -> None:
@@ -47,27 +67,39 @@ def _remember_time(result: Any) -> None:
         _ran_at[number] = time.time()
 
 
-def stale_notes(exercise_id: str, entry_point: str, source: str, inputs: Sequence[str]) -> list[str]:
-    """Return a sentence for each sign that `source` is not what stands in the answer's cell; empty if there is none."""
-    numbers = [number for number, text in enumerate(inputs) if _plain(text) == _plain(source)]
-    if not numbers:  # defined in a file, or by a cell with a command of the notebook, which IPython rewrites
-        return []
-    notes: list[str] = []
+def text_that_counts(exercise_id: str, entry_point: str, text: str, shell: Shell | None) -> tuple[str, list[str]]:
+    """Return the text that the grade takes if `text` is checked, and a sentence for each sign that it is another one.
+
+    Where the notebook was saved after the run, its cells are read by the grader's own rules. So a copy of the stub, or
+    a cell that was split, is checked as it will be graded.
+    """
+    inputs = [as_ipython_reads(typed) for typed in _history(shell)[0]]
+    numbers = [number for number, typed in enumerate(inputs) if _plain(typed) == _plain(text)]
+    if not numbers:  # defined in a file
+        return text, []
+    ran = f"Checked: the answer that ran as [{numbers[-1]}]."
     later = [number for number in range(numbers[-1] + 1, len(inputs)) if _defines(inputs[number], entry_point)]
     if later:
-        notes.append(
-            f"Checked: the answer that ran as [{numbers[-1]}]. Input [{later[-1]}] defines {entry_point} too and did "
-            "not run to its end: mend it, run it, and check again."
-        )
-    saved = _saved_cell(exercise_id)
-    if saved is not None and _plain(saved[0]) != _plain(source) and not later:
-        ran_at = _ran_at.get(numbers[-1])
-        if ran_at is None or saved[1] > ran_at:
-            notes.append(
-                f"Checked: the answer that ran as [{numbers[-1]}]. The saved notebook holds another text in this cell: "
-                "if you edited the cell, run it and check again; else save the notebook."
-            )
-    return notes
+        failed = f"Input [{later[-1]}] defines {entry_point} too and did not run to its end"
+        return text, [f"{ran} {failed}: mend it, run it, and check again."]
+    saved, ran_at = _saved(exercise_id, shell), _ran_at.get(numbers[-1])
+    if saved is None or (ran_at is not None and saved.at <= ran_at):
+        return text, []
+    if saved.doubts:
+        return text, [f"{doubt} Keep one of them, in the cell of {exercise_id}." for doubt in saved.doubts]
+    if _plain(saved.graded) == _plain(text):
+        return text, saved.notes
+    if _plain(text) in saved.parts or (_plain(text) in saved.own and is_unanswered(text, entry_point)):
+        return saved.graded, saved.notes
+    if _plain(text) in saved.others:
+        return text, [
+            f"{ran} The grade takes another cell, that of {exercise_id}: copy the answer there.",
+            *saved.notes,
+        ]
+    return text, [
+        f"{ran} The saved notebook holds another text in this cell: if you edited the cell, run it and check again; "
+        "else save the notebook."
+    ]
 
 
 def _plain(text: str) -> str:
@@ -81,17 +113,43 @@ def _defines(text: str, name: str) -> bool:
     )
 
 
-def _saved_cell(exercise_id: str) -> tuple[str, float] | None:
-    """Return the saved text of the exercise's cell and the time of the save; None if there is no such file or cell."""
-    path = Path(os.environ.get("JPY_SESSION_NAME", ""))
+@dataclass(frozen=True)
+class _Saved:
+    """What the saved notebook says of one exercise, by the rules of the grader."""
+
+    at: float  # time of the save
+    graded: str
+    parts: set[str]  # of the graded text
+    own: set[str]  # texts of the cells whose metadata names the exercise
+    others: set[str]
+    notes: list[str]
+    doubts: list[str]
+
+
+def _saved(exercise_id: str, shell: Shell | None) -> _Saved | None:
+    """Return what the saved notebook says; None if there is no such file, or it has no cell of the exercise.
+
+    Jupyter names the notebook's file in the environment, VS Code in a variable of the session.
+    """
+    path = Path(os.environ.get("JPY_SESSION_NAME") or getattr(shell, "user_ns", {}).get("__vsc_ipynb_file__", ""))
     try:
         status = path.stat()
         if path.suffix != ".ipynb" or status.st_size > MAX_NOTEBOOK_BYTES:
             return None
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        for cell in cells:
-            if cell.get("metadata", {}).get("nbgrader", {}).get("grade_id") == exercise_id:
-                return "".join(cell["source"]), status.st_mtime
+        found = settled(cells, exercise_id)
+        answers, joined = answers_in({"cells": found.cells})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return None
+    if exercise_id not in answers:
+        return None
+    texts = [_plain(as_ipython_reads(source(cell))) for cell in cells if isinstance(cell, dict)]
+
+    def mine(of: list[Any]) -> set[str]:
+        ids = [grade_id(cell) for cell in of if isinstance(cell, dict)]
+        return {text for text, name in zip(texts, ids, strict=True) if name == exercise_id}
+
+    own, parts = mine(cells), mine(found.cells)
+    about = [note for note in (*found.notes, *joined) if re.search(rf"\b{exercise_id}\b", note)]
+    doubts = [doubt for doubt in found.doubts if re.search(rf"\b{exercise_id}\b", doubt)]
+    return _Saved(status.st_mtime, answers[exercise_id], parts, own, set(texts) - parts, about, doubts)

@@ -4,7 +4,6 @@ The grader runs only imports of the set-up cell and the answer cell. Practice se
 that defines the answer. So it detects an answer that works only because of another cell.
 """
 
-import ast
 import functools
 import inspect
 import linecache
@@ -17,6 +16,7 @@ from typing import Any, Self
 
 from autograder.exercises import UnknownExerciseError as NotAnExerciseError
 from autograder.exercises import find
+from autograder.exercises.cell_text import only_in_a_notebook
 from autograder.exercises.questions import practice_seed
 from autograder.host.exercise import Exercise
 from autograder.host.grading import grade_exercise, untouched
@@ -24,8 +24,7 @@ from autograder.host.records import ExerciseRecord, ExerciseStatus
 from autograder.host.report import exercise_html, exercise_text
 from autograder.host.sandbox import Sandbox, SandboxError, open_sandbox
 from autograder.host.settings import SettingsError, own_settings
-from autograder.host.source_text import UnreadableSourceError, parsed
-from autograder.practice.answer_cell import current_shell, inputs_of, stale_notes, watch
+from autograder.practice.answer_cell import as_typed, current_shell, last_definition, text_that_counts, watch
 from autograder.practice.course_trial import CourseTrial, NoTrialError
 from autograder.practice.errors import (
     NoSourceError,
@@ -39,8 +38,6 @@ from autograder.practice.history import remember
 
 NO_SANDBOX_LEVEL = 5
 NOT_A_TRY = (ExerciseStatus.NOT_FOUND, ExerciseStatus.GRADER_ERROR)
-MAGIC = "get_ipython"  # IPython turns the commands % and ! into calls of this function
-PRACTICE = {"check", "hint", "progress"}
 HERE, COURSE = "here", "course"
 
 
@@ -115,7 +112,7 @@ def check(exercise_id: str, answer: object, *, on: str = HERE) -> Score:
     answers = _answers(exercise, answer)
     shell = current_shell()
     watch(shell)
-    warnings = stale_notes(exercise.id, exercise.entry_point, answers[exercise.id], inputs_of(shell))
+    answers[exercise.id], warnings = text_that_counts(exercise.id, exercise.entry_point, answers[exercise.id], shell)
     nothing = untouched(exercise, answers)
     if nothing is not None:  # without opening a sandbox, which takes a second or two
         notes = (*_hint_note(exercise, nothing), *_hidden_note(exercise))
@@ -163,12 +160,17 @@ def _sandbox() -> Sandbox:
 
 def _answers(exercise: Exercise, answer: object) -> dict[str, str]:
     """Return the text of the answer's cell, and of the exercises it needs, as far as this session has run them."""
-    answers = {exercise.id: cell_source(answer)}
+    shell = current_shell()
+    try:
+        answers = {exercise.id: as_typed(cell_source(answer), shell)}
+    except NoSourceError:
+        require_gradable(last_definition(exercise.entry_point, shell))  # a command such as %%time keeps no text
+        raise
     require_gradable(answers[exercise.id])
     session = vars(sys.modules["__main__"])
     for needed in exercise.needs:
         try:
-            answers[needed] = cell_source(session.get(find(needed).entry_point))
+            answers[needed] = as_typed(cell_source(session.get(find(needed).entry_point)), shell)
         except NoSourceError:
             continue  # the answer fails on the missing name, and the report gives the name
     return answers
@@ -214,29 +216,15 @@ def cell_source(answer: object) -> str:
     if not source:
         raise NoSourceError(
             f"The text of {code.co_name} was not kept by this Python session. "
-            "Define it in a notebook cell or in a file, run that, and call check again. "
-            "A cell that begins with a command such as %%time keeps no text: remove that line."
+            "Define it in a notebook cell or in a file, run that, and call check again."
         )
     return source
 
 
 def require_gradable(text: str) -> None:
     """Raise `NotGradableError` for a cell with % or ! commands, or with a call of `check` or `hint`."""
-    try:
-        calls = [node.func for node in ast.walk(parsed(text)) if isinstance(node, ast.Call)]
-    except UnreadableSourceError:
-        return  # the report names the line
-    called = {function.id for function in calls if isinstance(function, ast.Name)}
-    if MAGIC in called:
-        raise NotGradableError(
-            "The answer's cell holds a command of the notebook (a line with % or !), which the grader does not know. "
-            "Move it to a cell of its own, run the answer again, and call check again."
-        )
-    if called & PRACTICE:
-        raise NotGradableError(
-            f"The answer's cell also calls {min(called & PRACTICE)}, which the grader does not know. "
-            "Keep the answer in its cell, and call check in the one below."
-        )
+    if why := only_in_a_notebook(text):
+        raise NotGradableError(why)
 
 
 def _code_of(answer: object) -> CodeType | None:

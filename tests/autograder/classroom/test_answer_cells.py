@@ -231,14 +231,17 @@ def test_an_answer_written_again_in_a_cell_without_metadata_is_found_by_its_chec
     assert "check" in submission.notes[0]
 
 
-def test_metadata_goes_before_the_id_and_the_id_before_the_place() -> None:
+def test_what_was_checked_goes_before_metadata_and_metadata_before_the_id() -> None:
     notebook = answered()
     decoy = code_cell("def ask_doctor(names):\n    return 'a decoy'") | {"id": "00_doctor"}
     notebook["cells"].append(decoy)
-    assert read(notebook).answers["00_doctor"] == DOCTOR
+    assert "the answer's cell of 00_doctor counts" in str(read(notebook).notes)
     kaggle(notebook)
     notebook["cells"][-1]["id"] = "00_doctor"
-    assert "decoy" in read(notebook).answers["00_doctor"]
+    submission = read(notebook)
+    assert submission.answers == ANSWERS
+    assert "recognised by their cell ids" in submission.notes[0]
+    assert "is not the one that was checked" in str(submission.notes)
 
 
 @pytest.mark.parametrize("behind", [True, False])

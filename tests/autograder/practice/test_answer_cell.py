@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from autograder.practice import answer_cell
-from autograder.practice.answer_cell import stale_notes
+from autograder.practice.answer_cell import text_that_counts
 
 NAME = "ask_doctor"
 FIRST = "def ask_doctor(names):\n    return {}"
@@ -20,7 +20,10 @@ ASSIGNED = "ask_doctor = undefined"
 
 
 def noted(*inputs: str, source: str = FIRST) -> list[str]:
-    return stale_notes("00_doctor", NAME, source, ["", *inputs])
+    history = SimpleNamespace(input_hist_raw=["", *inputs], input_hist_parsed=["", *inputs])
+    text, notes = text_that_counts("00_doctor", NAME, source, SimpleNamespace(history_manager=history))
+    assert text == source
+    return notes
 
 
 @pytest.fixture
@@ -59,7 +62,7 @@ def test_an_answer_that_ran_again_is_the_newest(saved) -> None:
 
 def test_a_text_from_elsewhere_is_no_sign(saved) -> None:
     assert noted("import mine", BROKEN) == []
-    assert stale_notes("00_doctor", NAME, FIRST, []) == []
+    assert text_that_counts("00_doctor", NAME, FIRST, None) == (FIRST, [])
 
 
 def test_a_saved_text_that_did_not_run_is_noticed(saved) -> None:

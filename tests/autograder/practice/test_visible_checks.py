@@ -281,8 +281,8 @@ def test_a_function_without_stored_text_is_refused_with_a_remedy() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("get_ipython().run_line_magic('timeit', 'answer(1)')\ndef answer(x):\n    return x\n", "a line with % or !"),
-        ("get_ipython().system('ls')\n", "a line with % or !"),
+        ("get_ipython().run_line_magic('timeit', 'answer(1)')\ndef answer(x):\n    return x\n", "a line with %, ! or"),
+        ("get_ipython().system('ls')\n", "a line with %, ! or"),
         ("def answer(x):\n    return x\n\ncheck('04_read_a_graph', answer)\n", "in the one below"),
         ("check('04_read_a_graph', lambda rows: {})\n", "in the one below"),
     ],
