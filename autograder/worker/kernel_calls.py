@@ -33,8 +33,8 @@ class LauncherError(AnswerError):
 class Operand:
     """A tensor as a launcher sees it: its form, and none of its values."""
 
-    def __init__(self, name: str, memory: torch.Tensor, make: Callable[[torch.Tensor], "Operand"]) -> None:
-        self.name = name
+    def __init__(self, name: str, memory: torch.Tensor, make: Callable[..., "Operand"], part_of: str = "") -> None:
+        self.name, self.part_of = name, part_of
         self._memory, self._make = memory, make
         self.shape, self.ndim, self.dtype, self.device = memory.shape, memory.ndim, memory.dtype, memory.device
         self.numel, self.dim, self.element_size = memory.numel, memory.dim, memory.element_size
@@ -43,6 +43,10 @@ class Operand:
     def new_empty(self, *size: Any, **options: Any) -> "Operand":
         """Return a new tensor of this dtype."""
         return self._make(torch.empty(*size, **{"dtype": self.dtype, **options, "device": "meta"}))
+
+    def __getitem__(self, index: Any) -> "Operand":
+        """Return a view, such as a row."""
+        return Operand(f"{self.name}[{index}]", self._memory[index], self._make, self.part_of or self.name)
 
     def __len__(self) -> int:
         return len(self._memory)
@@ -54,7 +58,7 @@ class Operand:
         )
 
     __bool__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
-    __pow__ = __matmul__ = __neg__ = __getitem__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __pow__ = __matmul__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
 class LauncherCall:
@@ -64,6 +68,8 @@ class LauncherCall:
 
     def __init__(self) -> None:
         self.launching = False
+        self.refusal = ""  # what Triton's compiler says against a launch
+        self.uncompiled = 0
         LauncherCall.current = self
 
     def make(self, form: torch.Tensor, *, zero: bool = False) -> Operand:
@@ -80,7 +86,6 @@ class LauncherCall:
                 f"A kernel launches `{kernel.__name__}` with a grid; launchers do that. A kernel calls another one "
                 f"without: {kernel.__name__}(...)."
             )
-        _refuse_constant_tensors(kernel, args, kwargs)
         given = [unwrapped(arg) for arg in args]
         named = {name: unwrapped(arg) for name, arg in kwargs.items()}
         grid = grid_of(grid, kernel, args, kwargs)
@@ -94,8 +99,14 @@ class LauncherCall:
             )
         self.note(kernel)
         self.launching = True
-        kernel.run_on(given, grid, named)  # an error ends the run
+        kernel.run_on(given, grid, named, self)  # an error ends the run
         self.launching = False
+
+    def outputs(self, returned: object) -> Sequence[Operand]:
+        """Return the tensors that the launcher returned; raises `LauncherError` if Triton does not compile a launch."""
+        if self.refusal:
+            raise LauncherError(self.refusal)
+        return outputs_of(returned)
 
     def note(self, kernel: Any) -> None:
         """Note that a kernel is about to run."""
@@ -120,13 +131,13 @@ class KernelCall(LauncherCall):
         self._log.races.spoil = True
         with self._log, self._live:
             returned = self._names[request.launcher](*args, **kwargs)
-        numbers = tuple(map(self._number, outputs_of(returned)))
-        operands = tuple(self._traffic(i, len(inputs), numbers) for i in range(len(self._operands)))
+        outputs = self.outputs(returned)
         found = self._launches(), self._strays(), _told(self._log.conflicts())
-        undefined = tuple(self._log.undefined.lines[:MOST_TOLD])
-        most = self._log.widest, self._live.most
-        is_tuple = isinstance(returned, tuple | list)
-        body = KernelsRun(is_tuple, numbers, operands, *found, *most, undefined, _told(self._log.races.found))
+        numbers = tuple(map(self._number, outputs))
+        operands = tuple(self._traffic(i, len(inputs), numbers) for i in range(len(self._operands)))
+        undefined, races = tuple(self._log.undefined.lines[:MOST_TOLD]), _told(self._log.races.found)
+        most, is_tuple = (self._log.widest, self._live.most), isinstance(returned, tuple | list)
+        body = KernelsRun(is_tuple, numbers, operands, *found, *most, undefined, races, self.uncompiled)
         return Result(body, [to_raw(self._operands[i]._memory, "an output") for i in numbers])
 
     def make(self, form: torch.Tensor, *, zero: bool = False) -> Operand:
@@ -156,6 +167,12 @@ class KernelCall(LauncherCall):
         return self._operands[-1]
 
     def _number(self, output: Operand) -> int:
+        if output.part_of.startswith("input"):
+            raise LauncherError("The launcher returns a part of an input; return tensors that it made.")
+        if output.part_of:  # what was stored there counts for the part
+            name = f"part {len(self._operands)}"
+            self._log.split(output.part_of, name, output._memory)
+            self._operands.append(output := Operand(name, output._memory, self.make))
         return next(i for i, each in enumerate(self._operands) if each is output)
 
     def _traffic(self, number: int, inputs: int, outputs: Sequence[int]) -> OperandTraffic:
@@ -202,20 +219,6 @@ def _memory_for(form: torch.Tensor) -> torch.Tensor:
     extent = 1 + sum((n - 1) * s for n, s in zip(form.shape, form.stride(), strict=True)) if form.numel() else 0
     span = torch.full((extent * form.element_size(),), 255, dtype=torch.uint8).view(form.dtype)
     return span.as_strided(form.shape, form.stride())
-
-
-def _refuse_constant_tensors(kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Raise if a `tl.constexpr` gets a tensor: it would come as it is, and be read without a load."""
-    for name, arg in {**dict(zip(kernel.arg_names, args, strict=False)), **kwargs}.items():
-        if name in kernel.constants and _has_tensor(arg):
-            raise LauncherError(
-                f"The parameter `{name}` of `{kernel.__name__}` is a tl.constexpr and gets a tensor; a constant is a "
-                "number, a dtype or a text. Remove `: tl.constexpr` from it."
-            )
-
-
-def _has_tensor(arg: Any) -> bool:
-    return any(map(_has_tensor, arg)) if isinstance(arg, tuple) else isinstance(arg, Operand)
 
 
 def outputs_of(returned: object) -> Sequence[Operand]:

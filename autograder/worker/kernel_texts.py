@@ -6,7 +6,6 @@ No Python of a student runs there. The texts are in the small language of
 
 import ast
 import linecache
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -28,7 +27,7 @@ def interpreted_names(parts: Sequence[Part], *, exact: bool = False) -> Names:
     With `exact`, float32 means float64 in the texts, and so does a number with a point. So kernels that compute in
     float32 are as exact as the rest of a program in double precision.
     """
-    names = _namespace(exact)
+    names = _namespace(exact, {part.name: part.text for part in parts})
     for part in parts:
         run_part(part, _interpreted(part.text), names)
     constants = {name: value.value for name, value in names.items() if hasattr(value, "value")}
@@ -57,18 +56,19 @@ def _interpreted(text: str) -> ast.Module:
     return ast.fix_missing_locations(tree)
 
 
-def _namespace(exact: bool) -> Names:
+def _namespace(exact: bool, texts: Mapping[str, str]) -> Names:
     from course_lib.kernel_programs import interpreter_of_triton, patch_language_for_good, use_interpreter
+    from course_lib.kernel_programs.compiler_check import CompilerCheck
     from course_lib.kernel_programs.quick_random import quick_rand
 
+    check = None if exact else CompilerCheck(texts)  # first: its process starts while this one imports
     use_interpreter()
     interpreter = interpreter_of_triton()
     import triton
     import triton.language as tl
 
     patch_language_for_good(interpreter)
-    _refuse_truth_of_blocks(tl)
-    semantic = interpreter.interpreter_semantic
+    semantic, kernels = interpreter.interpreter_semantic, _kernels(interpreter, check)
     of_launchers = torch_of_launchers(lambda form, **how: LauncherCall.current.make(form, **how))
     of_kernels = SimpleNamespace(**vars(tl) | {"rand": quick_rand(interpreter)})
     if exact:
@@ -85,7 +85,7 @@ def _namespace(exact: bool) -> Names:
         "__name__": "answer",
         MAKES_BLOCK: block,
         "tl": of_kernels,
-        "triton": SimpleNamespace(jit=_kernels(interpreter), cdiv=triton.cdiv, next_power_of_2=triton.next_power_of_2),
+        "triton": SimpleNamespace(jit=kernels, cdiv=triton.cdiv, next_power_of_2=triton.next_power_of_2),
         "torch": of_launchers,
     }
 
@@ -101,8 +101,8 @@ def _exact_dot(language: Any) -> Callable[..., Any]:
     return dot
 
 
-def _kernels(interpreter: Any) -> type:
-    """Return the class of kernels that the calls of launchers run."""
+def _kernels(interpreter: Any, check: Any) -> type:
+    """Return the class of kernels that the calls of launchers run, and that Triton's compiler must take, too."""
 
     class Kernel(interpreter.InterpretedFunction):
         def rewrite(self) -> Any:
@@ -119,13 +119,11 @@ def _kernels(interpreter: Any) -> type:
         def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
             LauncherCall.current.launch(self, args, grid, kwargs)
 
-        @property
-        def constants(self) -> frozenset[str]:
-            return frozenset(interpreter.GridExecutor(self.fn, self.arg_names, ()).constexprs)
-
-        def run_on(self, args: Sequence[Any], grid: Any, kwargs: Mapping[str, Any]) -> None:
+        def run_on(self, args: Sequence[Any], grid: Any, kwargs: Mapping[str, Any], call: LauncherCall) -> None:
+            call.uncompiled += bool(check and not check.compiles)
+            call.refusal = call.refusal or (check.refusal(self.fn.__name__, args, kwargs) if check else "")
             try:
-                super().run(*args, grid=grid, warmup=False, **kwargs)
+                call.refusal or super().run(*args, grid=grid, warmup=False, **kwargs)
             except interpreter.InterpreterError as error:
                 raise innermost(error, interpreter.InterpreterError) from None
 
@@ -155,20 +153,6 @@ def torch_of_launchers(make: Callable[..., Operand]) -> SimpleNamespace:
 
 def _on_meta(options: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**options, "device": "meta"}
-
-
-def _refuse_truth_of_blocks(language: Any) -> None:
-    """Have a block raise where a kernel asks whether it is true; Triton compiles no such kernel, but interprets it."""
-    truth = language.tensor.__bool__
-
-    def refusing(block: Any) -> bool:
-        if block.handle.data.size != 1 and sys._getframe(1).f_code.co_filename.startswith("<"):
-            raise LauncherError(
-                "A block of several elements has no truth value: use & and | in masks, and tl.where instead of if."
-            )
-        return bool(truth(block))
-
-    language.tensor.__bool__ = refusing
 
 
 def innermost(error: BaseException, kind: type[BaseException]) -> BaseException:

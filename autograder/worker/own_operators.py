@@ -14,7 +14,7 @@ import torch
 
 from autograder.protocol.requests.answers import OwnOperator
 from autograder.protocol.requests.loads import Part
-from autograder.worker.kernel_calls import LauncherCall, Operand, outputs_of
+from autograder.worker.kernel_calls import LauncherCall, Operand
 from autograder.worker.kernel_texts import Names, interpreted_names
 
 OWN = "own."  # as `course_lib.graph` has it
@@ -52,7 +52,7 @@ def _launcher(name: str, plain: Names, exact: Names) -> Callable[..., Any]:
         ]
         in_fp64 = any(isinstance(arg, torch.Tensor) and arg.dtype is torch.float64 for arg in args)
         returned = (exact if in_fp64 else plain)[name](*given)
-        return tuple(output._memory for output in outputs_of(returned))
+        return tuple(output._memory for output in call.outputs(returned))
 
     launched.__name__ = name
     launched.__signature__ = inspect.signature(plain[name])  # type: ignore[attr-defined]  # what kernel_operator reads

@@ -5,6 +5,7 @@ compared with the addresses of all elements of the named tensors. An access to a
 recorded and never carried out, so a wrong kernel cannot end the process.
 """
 
+import dataclasses
 from types import TracebackType
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 from course_lib.errors import KernelError
 from course_lib.kernel_programs.access_map import AccessMap
 from course_lib.kernel_programs.accesses import Access, Stray, Traffic
+from course_lib.kernel_programs.bfloat16 import Bfloat16
 from course_lib.kernel_programs.interpreter import interpreter_of_triton
 from course_lib.kernel_programs.races import NOBODY, Action, Conflict, Flags, Numbers, Races, changed
 from course_lib.kernel_programs.unfilled import UndefinedLanes, line_of_kernel
@@ -81,6 +83,8 @@ class AccessLog:
 
         builder.set_grid_dim = set_grid_dim
         self.undefined.open(builder)
+        self._bfloat16 = Bfloat16(self._interpreter)
+        self._bfloat16.open()
         self._said = np.seterr(over="ignore", invalid="ignore")  # of what stands in undefined lanes
         return self
 
@@ -89,6 +93,7 @@ class AccessLog:
     ) -> None:
         self._interpreter._interpreter = self._memory
         del self._interpreter.interpreter_builder.set_grid_dim
+        self._bfloat16.close()
         self.undefined.close(self._interpreter.interpreter_builder)
         np.seterr(**self._said)
 
@@ -104,6 +109,27 @@ class AccessLog:
         return Traffic(
             name, tensor.numel(), count["load"], different["load"], count["store"], different["store"], count["atomic"]
         )
+
+    def split(self, name: str, part_name: str, part: torch.Tensor) -> None:
+        """Give a part of a tensor, a view of it, a name of its own, to which its past accesses count from now on.
+
+        >>> log.split("out", "first row", out[0])  # doctest: +SKIP
+        """
+        whole, own = _addresses_of(self._named(name)), _addresses_of(part)
+        order = np.argsort(own)
+        found = []
+        for access in self.accesses:
+            if access.tensor != name or not own.size:
+                found.append(access)
+                continue
+            addresses = whole[access.elements]
+            places = np.minimum(np.searchsorted(own[order], addresses), own.size - 1)
+            within = own[order][places] == addresses
+            for of, elements in ((name, access.elements[~within]), (part_name, order[places[within]])):
+                if elements.size:
+                    found.append(dataclasses.replace(access, tensor=of, elements=elements))
+        self.accesses = found
+        self.tensors[part_name] = part
 
     def map(self, name: str, action: Action = "load", *, launch: int = 0) -> AccessMap:
         """Return a picture of a tensor of at most two dimensions: by which programs each element was accessed."""

@@ -67,12 +67,25 @@ def patch_language_for_good(interpreter: Any) -> None:
     """Put the interpreter's own functions into Triton's language now, and leave them there.
 
     By itself the interpreter does so in each call of a function such as `tl.sum`, which takes longer than the sum, and
-    takes them out after each kernel. No kernel can be compiled in this process afterwards.
+    takes them out after each kernel. No kernel can be compiled in this process afterwards. A kernel that asks whether a
+    block of several elements is true raises `KernelError`: Triton compiles no such kernel, and NumPy has an answer.
     """
     import triton.language as tl
 
     interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
     interpreter._patch_lang = lambda function: interpreter._LangPatchScope()
+    truth = tl.tensor.__bool__
+
+    def refusing(block: Any) -> bool:
+        if block.handle.data.size != 1 and sys._getframe(1).f_code.co_filename.startswith(
+            "<"
+        ):  # in a text, not in Triton
+            raise KernelError(
+                "A block of several elements has no truth value: use & and | in masks, and tl.where instead of if."
+            )
+        return bool(truth(block))
+
+    tl.tensor.__bool__ = refusing
 
 
 @contextlib.contextmanager

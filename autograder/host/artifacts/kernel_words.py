@@ -97,6 +97,8 @@ NODES: Fields = {
 """The nodes in a function, with the fields that are copied."""
 OF_LAUNCHERS: Fields = {
     ast.Lambda: ("args", "body"),
+    **dict.fromkeys((ast.GeneratorExp, ast.ListComp), ("elt", "generators")),
+    ast.comprehension: ("target", "iter", "ifs"),
     ast.JoinedStr: ("values",),
     ast.FormattedValue: ("value", "conversion", "format_spec"),
     ast.Starred: ("value", "ctx"),

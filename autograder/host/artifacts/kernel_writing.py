@@ -236,9 +236,7 @@ class _Function:
         fields = {field: self._copied(getattr(node, field, None)) for field in self._nodes[type(node)]}
         if isinstance(node, ast.arg) and (annotation := _known_annotation(node.annotation)):
             fields["annotation"] = ast.Name(annotation, ast.Load())
-        if isinstance(node, ast.arguments):
-            fields["posonlyargs"] = []
-        return type(node)(**fields)
+        return type(node)(**fields, **_NEEDED.get(type(node), {}))
 
     def _copied(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -309,6 +307,10 @@ def _text_of(node: ast.AST | None) -> str:
         return ""
 
 
+_NEEDED: Mapping[type[ast.AST], Mapping[str, Any]] = {
+    ast.arguments: {"posonlyargs": []},
+    ast.comprehension: {"is_async": 0},
+}
 _LEFT_OUT = {(ast.arg, "annotation"), (ast.Constant, "kind"), (ast.AnnAssign, "simple")}
 _CALLED = {
     "orelse": "an `else` of a loop",

@@ -20,6 +20,7 @@ from autograder.protocol.requests.kernel_runs import OperandTraffic, SharedEleme
 
 FAR = 0.3  # of the sum of all magnitudes
 FEWEST = 3  # elements of an access on average, where rows are long; a block of one row has 20 or more in most cases
+NO_COMPILER = "launches not compiled, as Triton has no compiler on this machine"
 NEEDED = "Where such a lane is an element that is needed, the mask is too narrow."
 NEARER = 0.1  # a misconception explains outputs whose distance from it is this part of that from the reference
 Cases = Callable[[Draw], Iterable[Case]]
@@ -51,7 +52,9 @@ def holds(cases: Cases, reference: Reference, names: Sequence[str], *demands: De
                 needed = f" {NEEDED}" if _fails(demands, defined, case) else ""
                 raise CheckFailedError(f"{said_of_undefined(lines, case)}{needed}") from None
             answer.counted |= {"kernels launched": len(done.launches), "elements loaded": done.loads}
-            answer.counted |= {"elements stored": done.stores}
+            answer.counted |= {"elements stored": done.stores} | (
+                {NO_COMPILER: done.uncompiled} if done.uncompiled else {}
+            )
 
     return run
 

@@ -30,6 +30,8 @@ from autograder.protocol.requests.kernel_runs import (
 )
 from autograder.protocol.requests.loads import LoadAnswer, Part
 
+SAME = ("is_tuple", "launches", "widest", "live", "undefined", "uncompiled")
+
 
 @dataclass(frozen=True)
 class KernelRun:
@@ -54,6 +56,8 @@ class KernelRun:
     """The lines of masked loads without `other=` that left lanes undefined."""
     races: tuple[SharedElement, ...] = ()
     """Accesses whose values depend on the order of programs, and were spoilt."""
+    uncompiled: int = 0
+    """The launches that no compiler saw, as there is none on this machine."""
 
     @property
     def loads(self) -> int:
@@ -158,17 +162,14 @@ def _read(body: KernelsRun, outputs: Sequence[torch.Tensor], names: Sequence[str
         return tuple(SharedElement(**{**vars(c), "operand": shown.get(c.operand, c.operand)}) for c in found)
 
     operands = [renamed(each) for each in body.operands]
+    same = {name: getattr(body, name) for name in SAME}
     return KernelRun(
         outputs=tuple(outputs),
-        is_tuple=body.is_tuple,
         inputs=tuple(operands[: len(names)]),
         made=tuple(operands[len(names) :]),
         returned=tuple(operands[i] for i in body.outputs),
-        launches=body.launches,
         strays=tuple(StrayAccess(**{**vars(s), "nearest": shown.get(s.nearest, s.nearest)}) for s in body.strays),
         conflicts=clashes(body.conflicts),
-        widest=body.widest,
-        live=body.live,
-        undefined=body.undefined,
         races=clashes(body.races),
+        **same,
     )

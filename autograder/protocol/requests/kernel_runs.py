@@ -99,6 +99,8 @@ class KernelsRun:
     """The lines of masked loads without `other=` that left lanes undefined."""
     races: tuple[SharedElement, ...]
     """Accesses whose values depend on the order of programs, and were spoilt."""
+    uncompiled: Count
+    """Launches that no compiler saw, as there is none on this machine; where there is one, it took all launches."""
 
 
 @dataclass(frozen=True)

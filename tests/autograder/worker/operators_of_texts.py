@@ -58,7 +58,9 @@ def product_kernel(a_ptr, b_ptr, y_ptr, K: tl.constexpr, B: tl.constexpr):
         inner = start + tl.arange(0, 16)
         a = tl.load(a_ptr + row * K + inner[None, :])
         y = tl.dot(a, tl.load(b_ptr + column * K + inner[:, None]), y)
-    y += tl.dot(a, tl.load(b_ptr + column * K + inner[:, None]), out_dtype=tl.float32)
+    last = K - 16 + tl.arange(0, 16)
+    rest = tl.load(a_ptr + row * K + last[None, :])
+    y += tl.dot(rest, tl.load(b_ptr + column * K + last[:, None]), out_dtype=tl.float32)
     tl.store(y_ptr + row * B + column, y)
 
 

@@ -1,9 +1,17 @@
 """The checked texts of kernels, as the interpreter's process has them."""
 
-import pytest
+from typing import Any
 
+import pytest
+import torch
+
+from autograder.host.artifacts.kernel_source import checked_kernels
+from autograder.protocol.requests.answers import Arguments
+from autograder.protocol.requests.kernel_runs import RunKernels
 from autograder.protocol.requests.loads import Part
+from autograder.worker.kernel_calls import KernelCall, LauncherError
 from autograder.worker.kernel_texts import interpreted_names
+from autograder.worker.tensors import to_torch
 
 TEXT = """
 FACTOR = tl.constexpr(1.5)
@@ -23,3 +31,57 @@ def test_a_constant_of_the_text_is_a_plain_number_where_kernels_and_launchers_lo
     for each in (names["scaled"].fn, names["launcher"]):
         assert each.__globals__["FACTOR"] == names["FACTOR"] == 1.5
         assert type(each.__globals__["FACTOR"]) is float
+
+
+LAUNCHED = """
+@triton.jit
+def fill_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    row, at = tl.program_id(0), tl.arange(0, BLOCK)
+    {line}
+    x = tl.load(x_ptr + at, mask=at < n, other=0.0)
+    tl.store(out_ptr + row * n + at, x * (row + 1), mask=at < n)
+
+def launcher(x):
+    n, = x.shape
+    {made}
+    fill_kernel[(2,)](x, both, n, BLOCK=8)
+    return {returned}
+"""
+
+
+def ran(*, line: str = "pass", made: str = "both = torch.empty((2, n))", returned: str = "both[0], both[1]") -> Any:
+    text = LAUNCHED.format(line=line, made=made, returned=returned)
+    parts = tuple(Part(*each) for each in checked_kernels({"answer": text}).parts.items())
+    request = RunKernels("launcher", Arguments(({"tensor": 0},), {}), ())
+    return KernelCall(interpreted_names(parts)).call(request, [torch.arange(5.0)])
+
+
+def test_a_launcher_may_return_rows_of_a_tensor_that_it_made_and_their_stores_count_for_them() -> None:
+    done = ran()
+    assert [to_torch(raw).tolist() for raw in done.tensors] == [[0, 1, 2, 3, 4], [0, 2, 4, 6, 8]]
+    traffic = {each.name: (each.role, each.elements, each.stores) for each in done.body.operands}
+    assert [traffic[f"part {number}"] for number in (2, 3)] == [("output", 5, 5), ("output", 5, 5)]
+    assert traffic["new tensor 1"] == ("scratch", 10, 0)
+    assert done.body.launches[0].accesses == 4
+    assert done.body.uncompiled == 0
+
+
+def test_a_launcher_may_make_its_tensors_in_a_generator_or_a_list() -> None:
+    made = "both, other = (torch.empty((2, n)) for _ in range(2)); both, _ = [each for each in (both, other)]"
+    assert to_torch(ran(made=made, returned="both").tensors[0]).sum() == 30
+
+
+def test_a_part_of_an_input_is_no_result() -> None:
+    with pytest.raises(LauncherError, match="returns a part of an input"):
+        ran(returned="x[1:][:2]")
+
+
+@pytest.mark.parametrize("line", ["if at > 3: row += 1", "while row > 5: break", "if row > 5: at = 1"])
+def test_what_triton_does_not_compile_is_not_run(line: str) -> None:
+    with pytest.raises(LauncherError, match="Triton does not compile `fill_kernel`, line 5, "):
+        ran(line=line)
+
+
+def test_a_tensor_for_a_constant_is_refused() -> None:
+    with pytest.raises(LauncherError, match=r"`BLOCK` is a tl\.constexpr and gets a tensor"):
+        ran(made="both = torch.empty((2, n)); fill_kernel[(2,)](x, both, n, BLOCK=x)")

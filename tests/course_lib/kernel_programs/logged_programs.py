@@ -283,6 +283,18 @@ def test_a_log_ends_with_its_block_and_takes_no_other_inside() -> None:
     assert log.accesses == []
 
 
+def test_a_part_of_a_tensor_takes_its_accesses_over():
+    x, out = torch.arange(8.0), torch.zeros(2, 4)
+    with AccessLog(x=x, out=out) as log:
+        copy_kernel[(2,)](x, out, 8, 1, BLOCK=4)
+        copy_kernel[(1,)](out, x, 2, 4, BLOCK=4)
+    log.split("out", "second row", out[1])
+    assert (log.traffic("second row").stored, log.traffic("second row").loads) == (4, 1)
+    assert (log.traffic("out").stored, log.traffic("out").loads) == (4, 1)
+    last = [access for access in log.accesses if access.tensor == "second row"][-1]
+    assert (last.action, last.elements.tolist()) == ("load", [0])
+
+
 if __name__ == "__main__":
     sys.exit(pytest.main(["-p", "no:xdist", __file__]))
 

@@ -114,6 +114,22 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("zero in masked lanes", 5, ("mask=at < n, other=-float('inf')", "mask=at < n, other=0.0")),
         ANSWERS.edited("zero as the largest number so far", 11, ("largest = -float('inf')", "largest = 0.0")),
         ANSWERS.edited("no division", 0, ("tl.exp(x - largest) / total", "tl.exp(x - largest)")),
+        ANSWERS.edited("a sum that starts as an integer", 0, ("total = 0.0", "total = 0")),
+        ANSWERS.edited(
+            "a loop that breaks",
+            0,
+            ("        new = tl.maximum(", "        if start >= n:\n            break\n        new = tl.maximum("),
+        ),
+        ANSWERS.edited(
+            "a name of one branch",
+            0,
+            ("largest = -float('inf')\n    total", "total"),
+            (
+                "        new = tl.maximum(largest, tl.max(x, axis=0))\n",
+                "        new = tl.max(x, axis=0)\n        if start == 0:\n            largest = new\n"
+                "        new = tl.maximum(largest, new)\n",
+            ),
+        ),
         ANSWERS.edited("a logarithm", 0, ("tl.exp(x - largest) / total", "x - largest - tl.log(total)")),
         ANSWERS.edited("wide blocks", 7, ("BLOCK=128", "BLOCK=512")),
         ANSWERS.edited(

@@ -6,7 +6,7 @@ def blend_kernel(x_ptr, y_ptr, out_ptr, t, n, x_stride, y_stride, BLOCK: tl.cons
     of_out = tl.make_block_ptr(out_ptr, (n,), (1,), (first,), (BLOCK,), (0,))
     x = tl.load(of_x, boundary_check=(0,), padding_option="zero")
     y = tl.load(of_y, boundary_check=(0,), padding_option="zero")
-    tl.store(of_out, x + t * (y - x), boundary_check=(0,))
+    tl.store(of_out, (x + t * (y - x)).to(out_ptr.dtype.element_ty), boundary_check=(0,))
 
 
 def blend(x, y, t):
