@@ -81,7 +81,7 @@ def text_that_counts(exercise_id: str, entry_point: str, text: str, shell: Shell
     later = [number for number in range(numbers[-1] + 1, len(inputs)) if _defines(inputs[number], entry_point)]
     if later:
         failed = f"Input [{later[-1]}] defines {entry_point} too and did not run to its end"
-        return text, [f"{ran} {failed}: mend it, run it, and check again."]
+        return text, [f"{ran} {failed}: correct it, run it, and check again."]
     saved, ran_at = _saved(exercise_id, shell), _ran_at.get(numbers[-1])
     if saved is None or (ran_at is not None and saved.at <= ran_at):
         return text, []

@@ -73,6 +73,25 @@ def test_a_saved_text_that_did_not_run_is_noticed(saved) -> None:
     assert noted(FIRST) == []
 
 
+def test_an_answer_in_another_cell_than_the_graded_one_is_noticed(saved) -> None:
+    path = saved("def ask_doctor(names):\n    return names")
+    notebook = json.loads(path.read_text())
+    notebook["cells"].append({"cell_type": "code", "metadata": {}, "source": FIRST})
+    path.write_text(json.dumps(notebook))
+    first, second = noted(FIRST)
+    assert first.endswith("The grade takes another cell, that of 00_doctor: copy the answer there.")
+    assert second == "Another cell also defines ask_doctor; the answer's cell of 00_doctor counts."
+
+
+def test_vs_code_names_the_notebook_in_the_session(saved, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(BROKEN)
+    monkeypatch.delenv("JPY_SESSION_NAME")
+    history = SimpleNamespace(input_hist_raw=["", FIRST], input_hist_parsed=["", FIRST])
+    for names, count in (({}, 0), ({"__vsc_ipynb_file__": str(path)}, 1)):
+        shell = SimpleNamespace(history_manager=history, user_ns=names)
+        assert len(text_that_counts("00_doctor", NAME, FIRST, shell)[1]) == count
+
+
 def test_a_save_before_the_run_is_no_sign(saved, monkeypatch: pytest.MonkeyPatch) -> None:
     saved(BROKEN, at=1000.0)
     monkeypatch.setattr(answer_cell.time, "time", lambda: 1000.5)
