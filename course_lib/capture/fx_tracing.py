@@ -17,6 +17,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from course_lib.capture.captured import Captured
 from course_lib.capture.failure_causes import explaining, name_of
+from course_lib.capture.module_classes import reads_its_mode, runs_torchs_code
 from course_lib.capture.source_lines import SourceLine, line_of_caller, lines_of_nodes
 from course_lib.errors import CaptureError
 from course_lib.isolation import imported_numpy
@@ -67,16 +68,17 @@ class LineTracer(fx.Tracer):
         return super().getattr(attr, attr_val, parameter_proxy_cache)
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        """Return whether `m` stays one node, as what a pass of `course_lib.fusion` has made always does.
+        """Return whether `m` stays one node, as a layer of PyTorch does.
 
-        Such a module decides by the numbers of its operands, or computes on parameters in each call.
+        So does what a pass of `course_lib.fusion` has made, which computes in each call; a script; and a layer of
+        another class that runs PyTorch's code, which would be recorded in one training mode.
         """
+        kind: Any = type(m)
         chosen = isinstance(m, self._leaf_classes) or module_qualified_name in self._leaf_paths
-        return (
-            chosen
-            or type(m).__module__.startswith("course_lib.fusion.")
-            or super().is_leaf_module(m, module_qualified_name)
-        )
+        made = kind.__module__.startswith("course_lib.fusion.")
+        script = isinstance(m, torch.jit.ScriptModule)
+        layer = reads_its_mode(kind) and runs_torchs_code(kind) and not isinstance(m, fx.GraphModule)
+        return chosen or made or script or layer or super().is_leaf_module(m, module_qualified_name)
 
     def create_arg(self, a: Any) -> Any:
         """Return what a node holds as an argument: a number of NumPy becomes one of Python, which code can hold."""
@@ -120,12 +122,18 @@ def trace(
 ) -> tuple[fx.GraphModule, dict[str, SourceLine]]:
     """Return the graph of `model` and the source line of each node that has one; raise `CaptureError`."""
     name = name_of(model)
+    if isinstance(model, torch.jit.ScriptModule):
+        raise CaptureError(
+            f"fx got a {name}, whose code is TorchScript; it expects code of Python. Capture the program before it is "
+            "scripted or traced, or a model that has the script as a part: it is then one node."
+        )
     _check_leaves(model, leaf_modules)
     _check_fixed(model, concrete_args)
     tracer = LineTracer(leaf_modules)
     with explaining("fx", model):
         graph = tracer.trace(model, dict(concrete_args) if concrete_args else None)
     _drop_fixed_inputs(graph, concrete_args or {})
+    _drop_early_defaults(graph)
     _check_paths(graph, name)
     return fx.GraphModule(tracer.root, graph, class_name=name if name.isidentifier() else "GraphModule"), tracer.lines
 
@@ -185,6 +193,14 @@ def _drop_fixed_inputs(graph: fx.Graph, concrete_args: Mapping[str, object]) -> 
     for node in graph.find_nodes(op="placeholder"):
         if node.target in fixed:
             _erase_with_users(graph, node)
+
+
+def _drop_early_defaults(graph: fx.Graph) -> None:
+    """Require the inputs before one that is required: an argument by name only is an input by place of a graph."""
+    places = [node for node in graph.find_nodes(op="placeholder") if not str(node.target).startswith("*")]
+    required = [number for number, node in enumerate(places) if not node.args]
+    for node in places[: max(required, default=0)]:
+        node.args = ()
 
 
 def _is_plain(value: object) -> bool:

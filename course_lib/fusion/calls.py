@@ -11,6 +11,7 @@ import torch
 from torch import fx, nn
 from torch.nn.utils.parametrize import is_parametrized
 
+from course_lib.capture.module_classes import runs_torchs_code, torchs_class
 from course_lib.errors import FusionError
 from course_lib.fusion.operators import Operator, Spelling, function_spellings, method_spellings, operators, schema_name
 
@@ -63,8 +64,9 @@ class Call:
 
     @property
     def exact_module(self) -> bool:
-        """Return False if the called module is of a subclass of a known class, which might compute something else."""
-        return self.module is None or type(self.module) in MODULES
+        """Return False if the called module is of a subclass with code of its own, which might compute otherwise."""
+        kind: Any = type(self.module)
+        return self.module is None or (torchs_class(kind) in MODULES and runs_torchs_code(kind))
 
     def __getitem__(self, parameter: str) -> object:
         return self.arguments[parameter]

@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_leaves
 
 from course_lib.capture.behaviour import Behaviour, Call, behaviour_of, deviations
 from course_lib.capture.fx_tracing import is_tracing
+from course_lib.capture.module_classes import reads_its_mode
 from course_lib.capture.outside_state import Variable, restore_outside, tensors_of, variables_of
 from course_lib.graph.memory import storage_of
 from course_lib.graph.recorder import written_and_drawn
@@ -33,23 +34,26 @@ Program = nn.Module | Callable[..., object]
 
 
 def losses(
-    program: Program, gm: fx.GraphModule, example_inputs: Sequence[object], outside: "Outside"
+    program: Program, gm: fx.GraphModule, inputs: tuple[tuple[object, ...], Mapping[str, object]], outside: "Outside"
 ) -> tuple[str, ...]:
-    """Return a short text on each thing that the program does on the example inputs and its graph does not.
+    """Return a short text on each thing that the program does on these inputs and its graph does not.
 
-    Each runs forward and backward once, with gradients for the inputs, and once more in the other training mode if code
-    of the user's reads `training`, and with or without gradients if it asks `torch.is_grad_enabled()`. The program, its
-    inputs, variables outside and random states are restored. Programs without data, on fake or meta tensors, are not
-    run. Effects while tracing, see `Outside`, are returned if nothing else shows them, as for a factor on a buffer that
-    is still zero.
+    The inputs are those by place, and those by name.
+
+    Each runs forward and backward once, with gradients for the inputs; once more in the other training mode if code
+    that was traced reads `training`; and with or without gradients if it asks `torch.is_grad_enabled()`. The program,
+    its inputs, variables outside and random states are restored. Programs without data, on fake or meta tensors, are
+    not run. Effects while tracing, see `Outside`, are returned if nothing else shows them, as for a factor on a buffer
+    that is still zero.
     """
     held = [*program.parameters(), *program.buffers()] if isinstance(program, nn.Module) else []
-    tensors = [one for one in (*held, *tree_leaves(list(example_inputs))) if isinstance(one, torch.Tensor)]
+    tensors = [one for one in (*held, *tree_leaves(inputs)) if isinstance(one, torch.Tensor)]
     if any(one.is_meta or isinstance(one, FakeTensor) for one in tensors):
         return ()
-    other_mode = isinstance(program, nn.Module) and "training" in outside.names
+    traced: list[Any] = [type(part) for part in _traced(program, gm)]
+    other_mode = bool(traced) and ("training" in outside.names or any(map(reads_its_mode, traced)))
     graded = torch.is_grad_enabled()
-    check = _Check(program, gm, tuple(example_inputs), outside.variables)
+    check = _Check(program, gm, inputs, outside.variables)
     with silence():
         found = list(check.texts(None))
         if other_mode and not found:
@@ -61,6 +65,14 @@ def losses(
     found = [*(found or outside.effects), *outside.fixed_in(gm)]
     more = len(found) - SHOWN
     return (*found[:SHOWN], *([f"and {more} more of this kind"] if more > 0 else []))
+
+
+def _traced(program: Program, gm: fx.GraphModule) -> list[nn.Module]:
+    """Return the parts of a program that are not parts of a node of its graph."""
+    calls = gm.graph.find_nodes(op="call_module")
+    kept = {id(part) for node in calls for part in gm.get_submodule(str(node.target)).modules()}
+    parts = program.modules() if isinstance(program, nn.Module) else ()
+    return [part for part in parts if id(part) not in kept]
 
 
 class Outside:
@@ -213,10 +225,10 @@ class _Check:
 
 
 def _in_mode(run: Any, training: bool | None) -> Callable[..., Any]:
-    def in_mode(*inputs: Any) -> Any:
+    def in_mode(inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]) -> Any:
         if training is not None and isinstance(run, nn.Module):
             run.train(training)
-        return run(*inputs)
+        return run(*inputs, **keyword_inputs)
 
     return in_mode
 

@@ -33,10 +33,12 @@ from course_lib.fusion.surgery import (
     keep_out_of_state,
 )
 from course_lib.graph import Cost, cost, propagate_shapes
+from course_lib.graph.program_inputs import forward_arguments, placeholder_values
 from course_lib.graph.shapes import explained_failure, run_on_fakes
 from course_lib.module_hooks import HOOK_TABLES
 
 Program = nn.Module | Callable[..., object] | Captured | torch.export.ExportedProgram
+Inputs = tuple[tuple[object, ...], Mapping[str, object]]  # of one call: by place, and by name
 _BEGINS_A_LEVEL = "_increment_nesting"  # how PyTorch names the functions that begin a level of torch.func
 MAX_ROUNDS = 8  # of one pass: its fusions may make further ones possible
 
@@ -48,6 +50,7 @@ def fuse(
     *,
     level: str = "exact",
     check: bool = True,
+    example_kwarg_inputs: Mapping[str, object] | None = None,
 ) -> FusionResult:
     """Return a graph that computes what `program` computes with fewer launches and bytes, and a report on it.
 
@@ -58,6 +61,9 @@ def fuse(
     `program` is a module or function, captured with torch.fx; or a graph module from torch.fx, from `torch.compile`'s
     backends or from `torch._dynamo.export`; or a `Captured`; or the result of `torch.export.export`. The program is
     never changed, even if an error is raised, nor are random states and variables outside that its code refers to.
+
+    `example_inputs` and `example_kwarg_inputs` are the inputs of a call by place and by name, as for `capture` and
+    `torch.export.export`. A graph also takes one value for each of its placeholders.
 
     The graph is correct for inputs of the shapes and types of `example_inputs`. If the program writes into a tensor,
     its inputs must also have the strides of the example, and share memory with each other and with parameters only
@@ -76,8 +82,9 @@ def fuse(
     captured, and `GraphError` if the graph cannot run on inputs of these shapes.
     """
     selected = chosen(passes, level)
-    with _ordinary_tensors(program, example_inputs), Outside(program) as outside:
-        result = _fused(program, example_inputs, selected, outside, checked=check)
+    call = (tuple(example_inputs), dict(example_kwarg_inputs or {}))
+    with _ordinary_tensors(program, call), Outside(program) as outside:
+        result = _fused(program, call, selected, outside, checked=check)
     if result.lost:
         warn(result.lost)
     return result
@@ -85,17 +92,17 @@ def fuse(
 
 def _fused(
     program: Program,
-    example_inputs: Sequence[object],
+    call: Inputs,
     passes: Iterable[GraphPass],
     outside: Outside,
     *,
     checked: bool,
 ) -> FusionResult:
     with outside.watched():
-        captured = _graph_of(program, example_inputs)
+        captured = _graph_of(program, call)
     is_graph = isinstance(program, (Captured, torch.export.ExportedProgram, fx.GraphModule))
-    lost = losses(program, captured, example_inputs, outside) if checked and not is_graph else ()
-    gm = copy_of(captured)
+    lost = losses(program, captured, call, outside) if checked and not is_graph else ()
+    gm, example_inputs = copy_of(captured), placeholder_values(captured.graph, *call)
     remember_symbols(gm.graph)
     state = _state_of(program)
     forget_constants(gm.graph, state)
@@ -131,7 +138,7 @@ def _left_alone(level: fx.Node) -> Rejected:
 
 
 @contextmanager
-def _ordinary_tensors(program: object, example_inputs: Sequence[object]) -> Iterator[None]:
+def _ordinary_tensors(program: object, call: Inputs) -> Iterator[None]:
     """Let the tensors that are made while fusing have data and allow gradients, whatever mode the caller is in.
 
     The graph keeps constants, and will run outside of `torch.inference_mode` and of a default device without data.
@@ -142,7 +149,7 @@ def _ordinary_tensors(program: object, example_inputs: Sequence[object]) -> Iter
             stack.enter_context(torch.inference_mode(False))
         if torch.get_default_device().type == "meta":
             held = [*program.parameters(), *program.buffers()] if isinstance(program, nn.Module) else []
-            tensors = [one for one in (*held, *tree_leaves(example_inputs)) if isinstance(one, torch.Tensor)]
+            tensors = [one for one in (*held, *tree_leaves(call)) if isinstance(one, torch.Tensor)]
             stack.enter_context(tensors[0].device if tensors else torch.device("cpu"))
         yield
 
@@ -153,23 +160,23 @@ def cost_of_one_run(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Cos
     def measured(_: object, module: nn.Module, inputs: Sequence[object]) -> Cost:
         if not torch.is_grad_enabled():
             module.requires_grad_(False)  # a parameter may be written in place
-        return cost(lambda *given: type(gm).forward(module, *given), inputs)
+        return cost(lambda *given: type(gm).forward(module, *forward_arguments(gm.graph, given)), inputs)
 
     with explained_failure():
         return run_on_fakes(gm, example_inputs, measured)
 
 
-def _graph_of(program: Program, example_inputs: Sequence[object]) -> fx.GraphModule:
+def _graph_of(program: Program, call: Inputs) -> fx.GraphModule:
     if isinstance(program, nn.Module):
         _refuse_hooks(program)
     if isinstance(program, fx.GraphModule):
         return program
     if isinstance(program, Captured):
-        program = program.graph_module
+        program = program.graph_module if program.exported is None else program.exported.module()
     elif isinstance(program, torch.export.ExportedProgram):
         program = program.module()
     elif callable(program):
-        gm = capture(program, example_inputs).graph_module
+        gm = capture(program, call[0], example_kwarg_inputs=call[1]).graph_module
         assert isinstance(gm, fx.GraphModule), "capture in its first mode gives a graph of torch.fx"
         if isinstance(program, nn.Module):
             keep_state(gm, program)
@@ -184,7 +191,7 @@ def _graph_of(program: Program, example_inputs: Sequence[object]) -> fx.GraphMod
 def _state_of(program: Program) -> Mapping[str, torch.Tensor]:
     """Return the parameters and buffers of a program by path; those that a tracer made are constants of a graph."""
     if isinstance(program, Captured):
-        return _state_of(program.graph_module)
+        return _state_of(program.graph_module if program.exported is None else program.exported)
     if isinstance(program, torch.export.ExportedProgram):
         return {**dict(program.named_parameters()), **dict(program.named_buffers())}
     if not isinstance(program, nn.Module):
@@ -199,7 +206,7 @@ def _refuse_hooks(program: nn.Module) -> None:
     names = [
         name.strip("_").replace("_", " ") for name in HOOK_TABLES if any(map(_is_own, vars(program)[name].values()))
     ]
-    if not isinstance(program, fx.GraphModule) and "forward" in vars(program):
+    if not isinstance(program, fx.GraphModule | torch.jit.ScriptModule) and "forward" in vars(program):
         names.append("a forward method of its own, set on the instance")
     if names:
         raise FusionError(

@@ -8,6 +8,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, fx, nn
 
 _EXTRA = "_extra_state"  # how torch.nn.Module names the result of `get_extra_state` in a state dict
@@ -44,6 +45,8 @@ def _tensors_alone(gm: fx.GraphModule) -> nn.Module:
     """Return modules without code that hold parameters, buffers and training modes of a graph under their paths."""
     root = nn.Module()
     for path, module in gm.named_modules(remove_duplicate=False):
+        if isinstance(module, torch.jit.ScriptModule):  # it is copied whole
+            continue
         holder = _submodule_of(root, path)
         holder._parameters, holder._buffers = dict(module._parameters), dict(module._buffers)
         holder._non_persistent_buffers_set = set(module._non_persistent_buffers_set)
@@ -100,7 +103,7 @@ def _keep_out_what_is_not_saved(gm: fx.GraphModule, program: nn.Module) -> None:
     for path, module in program.named_modules():
         holder = ours.get(path)
         if holder is not None and holder is not module:
-            for name in module._non_persistent_buffers_set & holder._buffers.keys():
+            for name in module._non_persistent_buffers_set.intersection(holder._buffers):
                 holder.register_buffer(name, holder._buffers[name], persistent=False)
 
 

@@ -1,6 +1,5 @@
 """Run one node on fake tensors, and say what it did: to which memory, and to the random state."""
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import torch
 from torch import fx, nn
 
+from course_lib.capture.module_classes import reads_its_mode
 from course_lib.graph.origins import unseen_in_call, unseen_in_method, unseen_in_module
 from course_lib.graph.recorder import Effects, Recorder, is_foreign, storages_in, tensors_of
 
@@ -30,7 +30,7 @@ def run_node(
     contents = [_contents(value) for value in held]
     other = None
     classes: list[Any] = [] if module is None else [type(part) for part in module.modules()]
-    if module is not None and not unseen and any(map(_reads_its_mode, classes)):
+    if module is not None and any(map(reads_its_mode, classes)):
         other = _in_other_mode(recorder, module, call, operands)
     written = _written_by_name(recorder, node.target, args, kwargs)
     result, effects, calls = recorder.record(call, operands)
@@ -80,16 +80,6 @@ def _call(
         value, *rest = args
         return lambda: getattr(value, target)(*rest, **kwargs), unseen_in_method(value, target, given)
     return lambda: target(*args, **kwargs), unseen_in_call(target, given)
-
-
-@functools.cache
-def _reads_its_mode(kind: Any) -> bool:
-    """Return whether the code of a class of PyTorch mentions `training`; if not, both modes are the same."""
-    own = (cls for cls in kind.__mro__ if cls not in (nn.Module, object))
-    methods = (method for cls in own for method in vars(cls).values())
-    return any(
-        "training" in code.co_names for method in methods for code in [getattr(method, "__code__", None)] if code
-    )
 
 
 def _in_other_mode(

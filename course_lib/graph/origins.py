@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
+from course_lib.capture.module_classes import runs_torchs_code
 from course_lib.module_hooks import has_hooks
 
 # Builtin functions that only compute a result. Python has no schemas that could say so.
@@ -55,7 +56,7 @@ def unseen_in_module(module: nn.Module) -> str:
         kind = cls.__name__
         if isinstance(part, torch.jit.ScriptModule):
             return f"{kind} is a script, which runs outside of Python"
-        if not _is_own_class(cls):
+        if not runs_torchs_code(cls, _OURS):
             return f"{kind} is a module from outside of PyTorch"
         if has_hooks(part):
             return f"{kind} has hooks"
@@ -99,11 +100,6 @@ def _is_defined_in(module: str, function: Any) -> bool:
             if value is function:
                 return True
     return False
-
-
-@functools.lru_cache(maxsize=4096)
-def _is_own_class(kind: Any) -> bool:
-    return all(cls is object or f"{cls.__module__}.".startswith(_OURS) for cls in kind.__mro__)
 
 
 def _foreign_argument(values: Iterable[object]) -> str:

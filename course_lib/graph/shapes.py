@@ -11,6 +11,7 @@ from torch.fx.passes.shape_prop import TensorMetadata
 
 from course_lib.errors import GraphError
 from course_lib.graph.node_effects import run_node
+from course_lib.graph.program_inputs import placeholder_values
 from course_lib.graph.recorder import EFFECTS, Recorder
 from course_lib.graph.stand_ins import StandIns, give_momentum, tensors_held
 from course_lib.isolation import preserving
@@ -71,6 +72,7 @@ def propagate_shapes(gm: torch.fx.GraphModule, example_inputs: Sequence[object])
     """
     require_graph("propagate_shapes", gm)
     require_several("propagate_shapes", example_inputs)
+    example_inputs = placeholder_values(gm.graph, example_inputs)
     inputs = gm.graph.find_nodes(op="placeholder")
     required = [node for node in inputs if not node.args]
     if not len(required) <= len(example_inputs) <= len(inputs):
