@@ -17,6 +17,8 @@ from torch._C import _autograd, _functorch
 from torch.autograd import forward_ad
 from torch.utils._pytree import tree_map_only
 
+from course_lib.layouts import dense, kind_of
+
 Restore = Callable[[], None]
 _STATES = threading.Lock()
 """Held to read or set torch's random state: of two threads that do so at once, one can hold the GIL and wait for the
@@ -228,6 +230,22 @@ def is_users(module_name: str) -> bool:
 
 
 def _tensor_restore(tensor: torch.Tensor) -> Restore:
+    return _numbers_restore(tensor) if kind_of(tensor) else _plain_restore(tensor)
+
+
+def _numbers_restore(tensor: torch.Tensor) -> Restore:
+    """Record the numbers of a tensor that is not plain, such as a sparse one, which has no memory of its own."""
+    values = tensor.detach().clone()
+
+    def restore() -> None:
+        if not torch.equal(dense(tensor.detach()), dense(values)):
+            with torch.no_grad():
+                tensor.copy_(values)
+
+    return restore
+
+
+def _plain_restore(tensor: torch.Tensor) -> Restore:
     values, needs_gradient = tensor.detach().clone(), tensor.requires_grad
     gradient = tensor.grad if _keeps_gradient(tensor) else None
     gradient_values = None if gradient is None else gradient.detach().clone()
@@ -265,6 +283,7 @@ def _moved(tensor: torch.Tensor, memory: torch.Tensor) -> bool:
 
 def _equal(tensor: torch.Tensor, values: torch.Tensor) -> bool:
     """Tell whether two tensors have the same values; unlike for `torch.equal`, a NaN is the same as itself."""
+    tensor, values = dense(tensor), dense(values)  # a gradient may be sparse
     if tensor.shape != values.shape or torch.equal(tensor, values):
         return tensor.shape == values.shape
     return torch.allclose(tensor, values, rtol=0, atol=0, equal_nan=True)

@@ -14,6 +14,7 @@ from course_lib.capture.differences import difference
 from course_lib.capture.frozen_values import RandomState, attributes_or, freeze, random_states
 from course_lib.capture.outside_state import Variable, tensors_of, values_of
 from course_lib.isolation import backward_to, fresh_inputs, imported_numpy, seed_everything
+from course_lib.layouts import dense
 from course_lib.silence import kept_output
 
 Value = Any
@@ -180,11 +181,16 @@ def _gradients(
     """Return the gradients by name; for a parameter, one for each owner that holds it."""
     found: dict[str, tuple[Value, ...]] = {}
     for number, leaf in enumerate(leaves):
-        found[f"input {number}"] = (freeze(leaf.grad),)
+        found[f"input {number}"] = (_gradient_of(leaf),)
     for name in parameters[0]:
         held = [owned[name] for owned in parameters if name in owned]
-        found[name] = tuple(freeze(tensor.grad if tensor.is_leaf else None) for tensor in held)
+        found[name] = tuple(_gradient_of(tensor) if tensor.is_leaf else None for tensor in held)
     return found
+
+
+def _gradient_of(leaf: torch.Tensor) -> Value:
+    """Return a copy of a gradient; that of a table of nn.Embedding(sparse=True) is made dense, to be compared."""
+    return None if leaf.grad is None else freeze(dense(leaf.grad))
 
 
 def state_of(model: object) -> dict[str, Value]:
@@ -260,7 +266,9 @@ def _deviations_of_layout(expected: Behaviour, seen: Behaviour) -> Iterator[str]
 def _deviations_of_gradients(expected: Behaviour, seen: Behaviour) -> Iterator[str]:
     if expected.backward_raised is not None:
         return
-    sizes = [float(one.abs().max()) for (one, *_) in expected.gradients.values() if one is not None and one.numel()]
+    sizes = [
+        float(one.abs().double().max()) for (one, *_) in expected.gradients.values() if one is not None and one.numel()
+    ]
     size = max((one for one in sizes if one < float("inf")), default=0.0)
     for name, (value, *_) in expected.gradients.items():
         found = [_gradient_difference(value, other, size) for other in seen.gradients.get(name, (None,))]
@@ -272,7 +280,7 @@ def _gradient_difference(expected: Value, found: Value, magnitude: float) -> str
     """Compare two gradients; a gradient of zeros is the same as none."""
     if expected is None or found is None:
         present = expected if found is None else found
-        if present is None or not bool(present.any()):
+        if present is None or not bool(present.abs().double().any()):
             return ""
         return MISSING if found is None else "there, where the program has none"
     return difference(expected, found, magnitude=magnitude)

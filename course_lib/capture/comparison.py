@@ -17,6 +17,7 @@ from course_lib.capture.modes import MODES, Program, capture, require_initialise
 from course_lib.capture.outside_state import Variable, restore_outside, variables_of
 from course_lib.errors import CaptureError
 from course_lib.isolation import Restore, seed_everything
+from course_lib.layouts import require_plain
 from course_lib.show import Table
 from course_lib.silence import silence
 
@@ -132,6 +133,7 @@ def _check(model: Program, modes: Sequence[str], example_inputs: object, probe_i
     require_initialised("compare_modes", model)
     require_tuple("compare_modes", "example_inputs", example_inputs)
     require_tuple("compare_modes", "probe_inputs", probe_inputs)
+    require_plain("compare_modes", (example_inputs, list(probe_inputs)), CaptureError)
     for number, inputs in enumerate(probe_inputs, start=1):
         if not isinstance(inputs, Mapping):
             require_tuple("compare_modes", f"probe {number}", inputs)

@@ -9,6 +9,7 @@ from torch import nn
 
 from course_lib.capture.frozen_values import RandomState
 from course_lib.isolation import imported_numpy
+from course_lib.layouts import dense, kind_of
 
 Value = Any
 ROUNDINGS = 16.0  # units of rounding by which a number may be off: other kernels add in another order
@@ -56,6 +57,9 @@ def _first_difference(expected: Sequence[Value], found: Sequence[Value]) -> str:
 
 def _tensor_difference(expected: torch.Tensor, found: torch.Tensor, magnitude: float) -> str:
     expected, found = expected.detach().cpu(), found.detach().cpu()
+    if kind_of(expected) != kind_of(found):
+        return f"a {kind_of(found) or 'plain'} tensor in place of a {kind_of(expected) or 'plain'} one"
+    expected, found = dense(expected), dense(found)
     if expected.dtype != found.dtype:
         return f"{found.dtype} in place of {expected.dtype}".replace("torch.", "")
     if expected.shape != found.shape:

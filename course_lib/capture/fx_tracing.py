@@ -6,6 +6,7 @@
 
 import inspect
 import keyword
+import re
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -135,6 +136,7 @@ def trace(
     _drop_fixed_inputs(graph, concrete_args or {})
     _drop_early_defaults(graph)
     _check_paths(graph, name)
+    _check_arguments(graph, name)
     return fx.GraphModule(tracer.root, graph, class_name=name if name.isidentifier() else "GraphModule"), tracer.lines
 
 
@@ -147,6 +149,31 @@ def _check_paths(graph: fx.Graph, name: str) -> None:
                 f"fx captured {name}, and cannot write {node.target!r} as code, since {word!r} is a keyword of Python. "
                 "Give this part of the model another name, such as one with an underscore at its end."
             )
+
+
+def _check_arguments(graph: fx.Graph, name: str) -> None:
+    """Raise `CaptureError` for an argument such as "torch" or "inf", if the code of the graph needs the name itself.
+
+    torch.fx keeps the names of arguments, and gives the node another name if the code may need this one.
+    """
+    for node in graph.find_nodes(op="placeholder"):
+        given = str(node.target).lstrip("*")
+        if given == "self" or (given != node.name and _is_in_code(graph, node, given)):
+            raise CaptureError(
+                f"fx captured {name}, and cannot write its argument {given!r}, since the code of its graph means "
+                f"something else by this name. Give the argument another name, such as {given}_."
+            )
+
+
+def _is_in_code(graph: fx.Graph, node: fx.Node, word: str) -> bool:
+    """Return whether the code of a graph has a word, apart from the argument of this name."""
+    target, node.target = node.target, f"{word}_"
+    try:
+        lines = graph.python_code("self").src.splitlines()
+    finally:
+        node.target = target
+    body = [line.partition("#")[0] for line in lines if "def forward(" not in line]
+    return any(re.search(rf"(?<![\w.'\"]){word}\b(?!\s*=[^=])", line) for line in body)
 
 
 def _check_leaves(model: nn.Module | Callable[..., object], leaf_modules: Sequence[LeafModule]) -> None:

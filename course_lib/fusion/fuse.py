@@ -1,5 +1,11 @@
 """`fuse`: capture a program, run the passes on its graph, and report what changed and what it costs.
 
+The graph is correct for inputs of the shapes and types of the example. If the program writes into a tensor, its inputs
+must also have the strides of the example, and share memory with each other and with parameters only where those of the
+example do. The graph shares parameters, buffers and the modules that are not fused with the program, so it follows
+their changes. What else a fused module holds is fixed, such as `p` of a Dropout and `eps` of a LayerNorm, and its
+training mode is that of the graph.
+
 If an exported program has symbolic sizes, fusions that depend on them are decided when the graph runs, see
 `inserted_modules.py`. The graph of a backend takes its parameters as inputs too. Where a graph has parts of which ATen
 makes larger operators, such as `t` and `addmm` for `linear`, the result has these operators, if a pass fused something;
@@ -35,6 +41,7 @@ from course_lib.fusion.surgery import (
 from course_lib.graph import Cost, cost, propagate_shapes
 from course_lib.graph.program_inputs import forward_arguments, placeholder_values
 from course_lib.graph.shapes import explained_failure, run_on_fakes
+from course_lib.layouts import require_plain
 from course_lib.module_hooks import HOOK_TABLES
 
 Program = nn.Module | Callable[..., object] | Captured | torch.export.ExportedProgram
@@ -61,15 +68,10 @@ def fuse(
     `program` is a module or function, captured with torch.fx; or a graph module from torch.fx, from `torch.compile`'s
     backends or from `torch._dynamo.export`; or a `Captured`; or the result of `torch.export.export`. The program is
     never changed, even if an error is raised, nor are random states and variables outside that its code refers to.
+    The docstring of `course_lib.fusion.fuse` says for which inputs the graph is correct.
 
     `example_inputs` and `example_kwarg_inputs` are the inputs of a call by place and by name, as for `capture` and
     `torch.export.export`. A graph also takes one value for each of its placeholders.
-
-    The graph is correct for inputs of the shapes and types of `example_inputs`. If the program writes into a tensor,
-    its inputs must also have the strides of the example, and share memory with each other and with parameters only
-    where those of the example do. The graph shares parameters, buffers and the modules that are not fused with the
-    program, so it follows their changes. What else a fused module holds is fixed, such as `p` of a Dropout and `eps` of
-    a LayerNorm, and its training mode is that of the graph.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes
     run except those that must be requested: `normalise`, `qkv_merge`, `sdpa`, `matmul_scale`, `memory_order`, and the
@@ -137,6 +139,11 @@ def _left_alone(level: fx.Node) -> Rejected:
     return refusal("fuse", (level.name,), Objection("torch.func level", reason), level)
 
 
+def _held(program: object) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(program, nn.Module | torch.export.ExportedProgram):
+        yield from (*program.named_parameters(), *program.named_buffers())
+
+
 @contextmanager
 def _ordinary_tensors(program: object, call: Inputs) -> Iterator[None]:
     """Let the tensors that are made while fusing have data and allow gradients, whatever mode the caller is in.
@@ -144,11 +151,12 @@ def _ordinary_tensors(program: object, call: Inputs) -> Iterator[None]:
     The graph keeps constants, and will run outside of `torch.inference_mode` and of a default device without data.
     """
     require_initialised("fuse", program)
+    require_plain("fuse", call, FusionError, _held(program))
     with ExitStack() as stack:
         if torch.is_inference_mode_enabled():
             stack.enter_context(torch.inference_mode(False))
         if torch.get_default_device().type == "meta":
-            held = [*program.parameters(), *program.buffers()] if isinstance(program, nn.Module) else []
+            held = [tensor for _, tensor in _held(program)]
             tensors = [one for one in (*held, *tree_leaves(call)) if isinstance(one, torch.Tensor)]
             stack.enter_context(tensors[0].device if tensors else torch.device("cpu"))
         yield

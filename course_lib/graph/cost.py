@@ -13,10 +13,12 @@ import torch
 from torch.utils import flop_counter
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from course_lib.errors import GraphError
 from course_lib.graph.memory import ByteBound, Storages, distinct_bytes, storage_of, tensors_in
 from course_lib.graph.noted_launches import Launch, noted_launches
 from course_lib.graph.shapes import describe_value, require_several
 from course_lib.isolation import modes_kept
+from course_lib.layouts import require_plain
 
 # Operators that launch no kernel: they query a tensor, or return uninitialised memory.
 FREE = frozenset(
@@ -102,9 +104,10 @@ def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
     `peak_bytes` is the peak of the memory that the program allocated. Memory that existed before and memory
     that kernels use internally do not count; tensors that autograd saves count.
 
-    Raises `GraphError` if `inputs` is one tensor and not a sequence.
+    Raises `GraphError` if `inputs` is one tensor and not a sequence, and for a tensor that is sparse or nested.
     """
     require_several("cost", inputs)
+    require_plain("cost", tuple(inputs), GraphError)
     counter = _Counter()
     # In inference mode, composite operators would not be decomposed and would count as one launch.
     with modes_kept(), torch.inference_mode(False), counter:

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 import torch
 
+from course_lib.errors import GraphError
+from course_lib.layouts import kind_of
+
 Region = tuple[object, ...]  # identifies a region of memory; begins with the storage
 
 
@@ -15,14 +18,29 @@ def tensors_in(value: object) -> list[torch.Tensor]:
 
 
 def storage_of(tensor: torch.Tensor) -> int:
-    """Return a number for the storage of a tensor, unique among those that are alive."""
-    return int(tensor.untyped_storage()._cdata)
+    """Return a number for the storage of a tensor, unique among those that are alive.
+
+    Raises `GraphError` for a tensor without one, such as a sparse one.
+    """
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except NotImplementedError:
+        raise _without_memory(tensor) from None
+
+
+def _without_memory(tensor: torch.Tensor) -> GraphError:
+    return GraphError(
+        f"The program makes a {kind_of(tensor)} tensor, and shapes and costs are known of plain tensors only. Take the "
+        "parts of the program before and after it, each by itself."
+    )
 
 
 def regions(tensors: Iterable[torch.Tensor]) -> dict[Region, int]:
     """Return the distinct regions of memory that tensors use, with their sizes in bytes."""
     found: dict[Region, int] = {}
     for tensor in tensors:
+        if tensor.is_nested:
+            raise _without_memory(tensor)
         # Sorted, so that a tensor and its transpose are the same region.
         real = sorted((size, stride) for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride != 0)
         elements = 0 if tensor.numel() == 0 else torch.Size(size for size, _ in real).numel()

@@ -15,6 +15,7 @@ from course_lib.graph.program_inputs import placeholder_values
 from course_lib.graph.recorder import EFFECTS, Recorder
 from course_lib.graph.stand_ins import StandIns, give_momentum, tensors_held
 from course_lib.isolation import preserving
+from course_lib.layouts import require_plain
 from course_lib.silence import no_logs
 
 Result = TypeVar("Result")
@@ -137,6 +138,7 @@ def on_fakes(gm: torch.fx.GraphModule, example_inputs: Sequence[object]) -> tupl
     `GraphError` if a module cannot be copied.
     """
     device = next((tensor.device for tensor in (*gm.parameters(), *gm.buffers())), torch.device("cpu"))
+    require_plain("The graph", list(example_inputs), GraphError, (*gm.named_parameters(), *gm.named_buffers()))
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     held = (value for module in gm.modules() for value in vars(module).values())
     if any(isinstance(value, torch.ScriptObject) for value in held):  # packed weights of a quantised module, as a rule

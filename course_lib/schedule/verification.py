@@ -138,7 +138,10 @@ class _Run:
             if isinstance(part, Checkpointed):
                 part.enabled = checkpoints
         with masks or nullcontext(), _replayable_inductor():
-            return observe(rounded, at_precision(self.inputs, precision), gradients=self.gradients, seed=self.seed)
+            seen = observe(rounded, at_precision(self.inputs, precision), gradients=self.gradients, seed=self.seed)
+        if isinstance(seen, Exception):
+            raise seen
+        return seen
 
 
 def _replayable_inductor() -> AbstractContextManager[object]:

@@ -9,6 +9,7 @@ from torch import nn
 
 from course_lib.capture.outside_state import restore_outside, variables_of
 from course_lib.errors import FusionError
+from course_lib.layouts import kind_of, require_plain
 from course_lib.verify.dropout_masks import Masks
 from course_lib.verify.error_rule import deviation
 from course_lib.verify.observation import Observation, Program, at_precision, differentiated_twice, observe, prepared
@@ -163,8 +164,9 @@ def verify(
 
     Neither program is changed: modules are copied first. Random states and variables outside of the programs are
     restored; what the programs leave in such variables or print is not compared. `modes` are "eval" and "train";
-    if the reference itself fails, the candidate must fail too.
+    if the reference itself fails, the candidate must fail too. Raises `FusionError` for a sparse or nested input.
     """
+    require_plain("verify", tuple(inputs), FusionError)
     restore = restore_outside((*variables_of(reference)[0], *variables_of(candidate)[0]))
     try:
         findings = list(
@@ -216,13 +218,12 @@ def _compare_runs(
 
     def run(program: Program, precision: torch.dtype, mode_of_masks: Masks) -> Observation | Exception:
         copied = prepared(program, dtype, mode)  # rounds the parameters to the precision that is compared
-        try:
-            if isinstance(copied, nn.Module):
-                copied.to(precision)
-            with mode_of_masks:
-                seen = observe(copied, at_precision(given, precision), gradients=gradients, seed=seed)
-        except Exception as error:  # whatever a program does on these inputs
-            return error
+        if isinstance(copied, nn.Module):
+            copied.to(precision)
+        with mode_of_masks:
+            seen = observe(copied, at_precision(given, precision), gradients=gradients, seed=seed)
+        if isinstance(seen, Exception):
+            return seen
         return replace(seen, random_states=(*seen.random_states, *mode_of_masks.random_states))
 
     seen = run(candidate, dtype, masks)
@@ -313,7 +314,7 @@ def _change_parameters(module: nn.Module, seed: int) -> None:
     parameters = dict(module.named_parameters())
     with torch.no_grad():
         for name, tensor in module.state_dict(keep_vars=True).items():
-            if isinstance(tensor, torch.Tensor) and tensor.is_floating_point():
+            if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and not kind_of(tensor):
                 factors = torch.rand(tensor.shape, generator=generator, dtype=torch.float64) + 0.5
                 tensor.mul_(factors.to(tensor))
                 if name not in parameters:

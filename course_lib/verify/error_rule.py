@@ -45,15 +45,17 @@ def deviation(actual: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor, *,
     """
     if not actual.dtype.is_floating_point:
         return Deviation(float(not torch.equal(actual, eager)), 0.0, 1.0)
-    info = torch.finfo(actual.dtype)
+    dtype = actual.dtype
+    info = torch.finfo(dtype)
+    actual, truth, eager = actual.double(), truth.double(), eager.double()
     finite = torch.isfinite(truth) & torch.isfinite(eager)
     agree = (torch.isnan(actual) & torch.isnan(eager)) | (actual == eager)
-    error = (actual.double() - truth).abs()[finite]
-    eager_error = (eager.double() - truth).abs()[finite]
+    error = (actual - truth).abs()[finite]
+    eager_error = (eager - truth).abs()[finite]
     largest = max(magnitude, float(truth.abs()[finite].max()) if finite.any() else 0.0)
     rounding = info.eps * max(largest, info.tiny)
     worst = float(error.max()) if error.numel() else 0.0
     if not bool(agree[~finite].all()) or worst != worst:
         worst = float("inf")
     allowed = EAGER_FACTOR * (float(eager_error.max()) if eager_error.numel() else 0.0)
-    return Deviation(worst, allowed + ROUNDINGS.get(actual.dtype, 4.0) * rounding, rounding)
+    return Deviation(worst, allowed + ROUNDINGS.get(dtype, 4.0) * rounding, rounding)

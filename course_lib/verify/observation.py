@@ -12,6 +12,7 @@ from torch import nn
 from torch.utils._pytree import TreeSpec, tree_flatten
 
 from course_lib.isolation import backward_to, seed_everything
+from course_lib.layouts import dense, kind_of
 
 Program = nn.Module | Callable[..., object]
 
@@ -22,7 +23,7 @@ class Observation:
 
     outputs: tuple[object, ...]
     structure: TreeSpec
-    strides: tuple[tuple[int, ...] | None, ...]
+    strides: tuple[tuple[int, ...] | str | None, ...]  # of an output that is not plain, such as a sparse one, its kind
     aliases: tuple[
         tuple[str, ...], ...
     ]  # of each output: inputs, parameters and outputs before it that share its memory
@@ -45,31 +46,36 @@ def at_precision(inputs: Sequence[object], dtype: torch.dtype) -> list[object]:
     return [_converted(value, dtype) for value in inputs]
 
 
-def observe(program: Program, inputs: Sequence[object], *, gradients: bool, seed: int) -> Observation:
-    """Run `program` on copies of `inputs`, with a backward pass if `gradients`, and return the observation."""
+def observe(program: Program, inputs: Sequence[object], *, gradients: bool, seed: int) -> Observation | Exception:
+    """Run `program` on copies of `inputs`, with a backward pass if `gradients`; return the observation.
+
+    What the program or its backward pass raises is returned too.
+    """
     leaves, given, parameters = _arguments(program, inputs, gradients)
     for parameter in parameters.values():
         parameter.grad = None
     _seed(seed)
-    with torch.set_grad_enabled(gradients):
-        result = program(*given)
-    random_states = (digest_of_random_state(), random.getstate())
-    outputs, structure = tree_flatten(result)
-    if gradients:
-        backward_to((*leaves, *parameters.values()), outputs, seed)
+    try:
+        with torch.set_grad_enabled(gradients):
+            outputs, structure = tree_flatten(program(*given))
+        random_states = (digest_of_random_state(), random.getstate())
+        if gradients:
+            backward_to((*leaves, *parameters.values()), outputs, seed)
+    except Exception as error:  # whatever a program does on these inputs
+        return error
     held = {f"input {number}": value for number, value in enumerate(given)} | parameters
     return Observation(
         outputs=tuple(_detached(value) for value in outputs),
         structure=structure,
-        strides=tuple(value.stride() if isinstance(value, torch.Tensor) else None for value in outputs),
+        strides=tuple(_strides(value) if isinstance(value, torch.Tensor) else None for value in outputs),
         aliases=tuple(
             _aliases(value, held | {f"output {other}": outputs[other] for other in range(number)})
             for number, value in enumerate(outputs)
         ),
         inputs_after=tuple(_detached(value) for value in given),
-        buffers_after={n: b.detach().clone() for n, b in _buffers(program).items()},
-        input_gradients=tuple(value.grad if isinstance(value, torch.Tensor) else None for value in leaves),
-        parameter_gradients={name: parameter.grad for name, parameter in parameters.items()},
+        buffers_after={n: dense(b.detach()).clone() for n, b in _buffers(program).items()},
+        input_gradients=tuple(_gradient_of(value) if isinstance(value, torch.Tensor) else None for value in leaves),
+        parameter_gradients={name: _gradient_of(parameter) for name, parameter in parameters.items()},
         random_states=random_states,
     )
 
@@ -99,7 +105,7 @@ def _gradients(
     found = torch.autograd.grad(
         list(chosen.values()), list(wanted.values()), weights, create_graph=create_graph, allow_unused=True
     )
-    return dict(zip(wanted, found, strict=True))
+    return {name: None if one is None else dense(one) for name, one in zip(wanted, found, strict=True)}
 
 
 def _arguments(
@@ -134,7 +140,15 @@ def _leaf(value: object, gradients: bool) -> object:
 
 
 def _detached(value: object) -> object:
-    return value.detach().clone() if isinstance(value, torch.Tensor) else value
+    return dense(value.detach()).clone() if isinstance(value, torch.Tensor) else value
+
+
+def _strides(value: torch.Tensor) -> tuple[int, ...] | str:
+    return kind_of(value) or value.stride()
+
+
+def _gradient_of(leaf: torch.Tensor) -> torch.Tensor | None:
+    return None if leaf.grad is None else dense(leaf.grad)  # that of nn.Embedding(sparse=True) is sparse
 
 
 def _buffers(program: Program) -> dict[str, torch.Tensor]:
@@ -142,8 +156,16 @@ def _buffers(program: Program) -> dict[str, torch.Tensor]:
 
 
 def _aliases(value: object, held: Mapping[str, object]) -> tuple[str, ...]:
-    if not isinstance(value, torch.Tensor) or value.numel() == 0:
+    if not isinstance(value, torch.Tensor) or kind_of(value) or value.numel() == 0:
         return ()
-    memory = value.untyped_storage().data_ptr()
-    tensors = {name: other for name, other in held.items() if isinstance(other, torch.Tensor)}
-    return tuple(name for name, other in tensors.items() if other.untyped_storage().data_ptr() == memory)
+    memory = _memory(value)
+    tensors = {name: one for name, one in held.items() if isinstance(one, torch.Tensor) and not kind_of(one)}
+    return tuple(name for name, other in tensors.items() if _memory(other) == memory)
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    storage = tensor.untyped_storage()
+    try:
+        return storage.data_ptr()
+    except RuntimeError:  # a tensor of a class that holds others has no memory of its own
+        return int(storage._cdata)

@@ -215,3 +215,40 @@ def test_a_part_whose_name_is_a_keyword_of_python_is_named(key: str) -> None:
 
     with pytest.raises(CaptureError, match=f"cannot write 'heads.{key}' as code, since '{key}' is a keyword"):
         capture(Heads(), (torch.ones(2, 4),))
+
+
+WRITTEN = {  # argument -> code of a graph that means something else by the name
+    "torch": "F.gelu(torch + y)",
+    "self": "F.gelu(self + y)",
+    "inf": "inf + y * float('inf')",
+    "nan": "nan + y * float('nan')",
+    "device": "y.to(T.device('cpu')) + device",
+}
+
+
+def _with_argument(name: str, body: str) -> Callable[..., Any]:
+    program: Callable[..., Any] = eval(f"lambda {name}, y: {body}", {"F": F, "T": torch})
+    return program
+
+
+@pytest.mark.parametrize("argument", WRITTEN)
+def test_an_argument_whose_name_a_graph_needs_is_named(argument: str) -> None:
+    program = _with_argument(argument, WRITTEN[argument])
+    with pytest.raises(CaptureError, match=f"cannot write its argument '{argument}'.* such as {argument}_"):
+        capture(program, (torch.ones(3), torch.ones(3)))
+
+
+@pytest.mark.parametrize(
+    ("argument", "body", "given"),
+    [
+        ("device", "y.to(device)", "cpu"),
+        ("torch", "torch + y", torch.ones(3)),
+        ("input", "F.gelu(input + y)", torch.ones(3)),
+        ("type", "y.to(T.device('cpu')) + type", torch.ones(3)),
+        ("inf", "inf + y", 2.0),
+    ],
+)
+def test_such_an_argument_is_taken_where_the_graph_does_not_need_its_name(argument: str, body: str, given: Any) -> None:
+    program = _with_argument(argument, body)
+    graph = capture(program, (given, torch.ones(3))).graph_module
+    torch.testing.assert_close(graph(given, torch.zeros(3)), program(given, torch.zeros(3)))
