@@ -95,8 +95,15 @@ def _disable_logs() -> Callable[[], None]:
     return lambda: logging.disable(level)
 
 
+def _disable_tracebacks() -> Callable[[], None]:
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    before, log.disabled = log.disabled, True
+    return lambda: setattr(log, "disabled", before)
+
+
 _STDOUT, _STDERR = _Replaced(lambda: _replace_stream("stdout")), _Replaced(lambda: _replace_stream("stderr"))
 _WARNINGS, _LOGS = _Replaced(_replace_warnings), _Replaced(_disable_logs)
+_TRACEBACKS = _Replaced(_disable_tracebacks)
 
 
 @contextmanager
@@ -117,6 +124,13 @@ def kept_warnings() -> Iterator[list[warnings.WarningMessage]]:
 def no_logs() -> Iterator[None]:
     """Drop what is logged in this process, such as the traceback that PyTorch logs before it raises an error."""
     with _LOGS:
+        yield
+
+
+@contextmanager
+def no_tracebacks() -> Iterator[None]:
+    """Drop the traceback that PyTorch logs before an operator fails on fake tensors; the error itself tells it."""
+    with _TRACEBACKS:
         yield
 
 

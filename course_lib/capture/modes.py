@@ -29,7 +29,7 @@ from course_lib.capture.lazy import capture_lazy
 from course_lib.capture.torchscript import capture_script, capture_trace
 from course_lib.errors import CaptureError
 from course_lib.isolation import fresh_inputs, preserving
-from course_lib.silence import kept_warnings
+from course_lib.silence import kept_warnings, no_tracebacks
 
 Program = nn.Module | Callable[..., Any]
 
@@ -92,7 +92,7 @@ def capture(
 
 def _captured(capturer: Capturer, model: Program, inputs: Any, keyword_inputs: Any) -> Captured:
     """Capture without changing the model; keep the warnings of PyTorch, and make the graphs picklable."""
-    with preserving(model), kept_warnings() as caught:
+    with preserving(model), no_tracebacks(), kept_warnings() as caught:
         captured = capturer(model, inputs, keyword_inputs)
     for graph_module in captured.graphs.values():
         picklable(graph_module)

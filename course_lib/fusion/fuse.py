@@ -21,7 +21,7 @@ from torch.utils._pytree import tree_leaves
 
 from course_lib.capture import Captured, capture
 from course_lib.capture.modes import require_initialised
-from course_lib.errors import FusionError
+from course_lib.errors import CaptureError, FusionError
 from course_lib.fusion.capture_check import Outside, losses, warn
 from course_lib.fusion.composites import in_whole_operators
 from course_lib.fusion.fusion_pass import GraphPass
@@ -166,8 +166,10 @@ def cost_of_one_run(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Cos
     """Return the cost of one forward run of a graph; it uses fake tensors, so nothing is computed or changed."""
 
     def measured(_: object, module: nn.Module, inputs: Sequence[object]) -> Cost:
-        if not torch.is_grad_enabled():
-            module.requires_grad_(False)  # a parameter may be written in place
+        if not torch.is_grad_enabled():  # then what requires a gradient may be written in place, or with `out=`
+            module.requires_grad_(False)
+            for tensor in filter(torch.is_tensor, tree_leaves(list(inputs))):
+                tensor.requires_grad_(False)
         return cost(lambda *given: type(gm).forward(module, *forward_arguments(gm.graph, given)), inputs)
 
     with explained_failure():
@@ -184,7 +186,7 @@ def _graph_of(program: Program, call: Inputs) -> fx.GraphModule:
     elif isinstance(program, torch.export.ExportedProgram):
         program = program.module()
     elif callable(program):
-        gm = capture(program, call[0], example_kwarg_inputs=call[1]).graph_module
+        gm = _traced(program, call)
         assert isinstance(gm, fx.GraphModule), "capture in its first mode gives a graph of torch.fx"
         if isinstance(program, nn.Module):
             keep_state(gm, program)
@@ -194,6 +196,20 @@ def _graph_of(program: Program, call: Inputs) -> fx.GraphModule:
             f"fuse got a {type(program).__name__}; it expects a module, a function, or a graph of one, see capture()."
         )
     return program
+
+
+def _traced(program: Callable[..., object], call: Inputs) -> fx.GraphModule:
+    """Return the graph of torch.fx of a program; the error for a model that it refuses names the other way."""
+    try:
+        return capture(program, call[0], example_kwarg_inputs=call[1]).graph_module
+    except CaptureError as error:
+        if not isinstance(program, nn.Module) or isinstance(program, torch.jit.ScriptModule):
+            raise
+        by_name = (", {...}", ", example_kwarg_inputs={...}") if call[1] else ("", "")
+        raise CaptureError(
+            f"{error} If torch.export takes the model whole, as it does most of Hugging Face, fuse what it gives: "
+            f"fuse(torch.export.export(model, inputs{by_name[0]}), inputs{by_name[1]})."
+        ) from error.__cause__
 
 
 def _state_of(program: Program) -> Mapping[str, torch.Tensor]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import logging
 import pickle
 import random
 from collections import Counter
@@ -299,3 +300,16 @@ def test_lazy_capture_refuses_an_object_whose_tensors_would_stay_lazy():
         with pytest.raises(CaptureError, match="an object of a class that PyTorch cannot take apart"):
             capture(program, (torch.randn(2, 3),), mode="lazy")
     assert capture(lambda x: (x + 1, Held("no tensor")), (torch.ones(1),), mode="lazy").run(torch.ones(1))[0] == 2
+
+
+@pytest.mark.parametrize("mode", ["export", "aot", "dynamo"])
+def test_a_program_that_fails_gives_one_sentence_and_no_log(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    log.addHandler(caplog.handler)  # PyTorch's logs do not reach those of the root
+    try:
+        with pytest.raises(CaptureError, match=f"^{mode} could not capture Linear"):
+            capture(nn.Linear(4, 4), (torch.ones(2, 3),), mode=mode)
+        assert [one for one in caplog.records if one.name == log.name] == []
+    finally:
+        log.removeHandler(caplog.handler)
+    assert not log.disabled

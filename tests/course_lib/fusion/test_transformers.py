@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from course_lib.errors import CaptureError
 from course_lib.fusion import fuse
 from tests.drawn import some
 
@@ -96,7 +97,7 @@ def test_an_exported_transformer_keeps_its_values_and_gradients(model: Model) ->
     program, inputs = model.build(), model.inputs()
     expected, gradients = _run(program, inputs)
     exported = torch.export.export(program, (), inputs)
-    result = fuse(exported, tuple(inputs.values()))
+    result = fuse(exported, (), example_kwarg_inputs=inputs)
     found, of_fused = _run(result.graph_module, inputs)
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
@@ -106,3 +107,31 @@ def test_an_exported_transformer_keeps_its_values_and_gradients(model: Model) ->
         scale = max(1.0, float(gradient.abs().max()))  # which rounding is in proportion to
         torch.testing.assert_close(of_fused[name], gradient, rtol=1.3e-6, atol=1e-5 * scale, msg=name)
     assert result.num_matches > 0
+
+
+REFUSED = (
+    Model("BertModel", "BertConfig"),
+    Model("GPT2Model", "GPT2Config", OF_GPT2),
+    Model("T5EncoderModel", "T5Config", OF_T5),
+)
+
+
+@pytest.mark.parametrize("model", REFUSED, ids=lambda model: model.name)
+def test_a_transformer_that_torch_fx_refuses_is_fused_in_the_way_that_the_error_names(model: Model) -> None:
+    program = model.build()
+    named = {name: one for name, one in model.inputs().items() if name == "input_ids"}
+    with pytest.raises(
+        CaptureError, match=r"fuse\(torch.export.export\(model, inputs, \{...\}\), inputs, example_kwarg"
+    ):
+        fuse(program, (), example_kwarg_inputs=named)
+    result = fuse(torch.export.export(program, (), named), (), example_kwarg_inputs=named)
+    assert result.num_matches > 0
+    found = _tensors(result.graph_module(**named))
+    for one, expected in zip(found, _tensors(program(**named)), strict=True):
+        torch.testing.assert_close(one, expected)
+
+
+def test_a_function_that_torch_fx_refuses_is_not_sent_to_export_which_takes_modules_only() -> None:
+    with pytest.raises(CaptureError) as caught:
+        fuse(lambda x: x * 2 if x.sum() > 0 else x, (torch.ones(2),))
+    assert "torch.export" not in str(caught.value)
