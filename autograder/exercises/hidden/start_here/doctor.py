@@ -8,11 +8,13 @@ from autograder.host.exercise import Check, Control, HiddenPart
 
 def _unknown(draw: Draw) -> list[list[str]]:
     """Return lists of names in which some or all findings do not exist."""
-    return [[*draw.sample(visible.NAMES, 2), f"colour_{draw.integer(1, 99)}"], draw.sample(visible.NAMES, 1)]
+    unknown = [f"{draw.choice(('colour', 'size', 'mood'))}_{draw.integer(1, 99)}" for _ in range(3)]
+    return [[*draw.sample(visible.NAMES, draw.integer(3, 6)), unknown[0]], unknown[1:], draw.sample(visible.NAMES, 4)]
 
 
-def _all(draw: Draw) -> list[list[str]]:
-    return [draw.sample(visible.NAMES, len(visible.NAMES))]
+def _many(draw: Draw) -> list[list[str]]:
+    """Return every name, and lists of all names but a few."""
+    return [draw.sample(visible.NAMES, len(visible.NAMES) - left_out) for left_out in (0, 2, 3)]
 
 
 ANSWERS = Answers(__name__)
@@ -20,7 +22,7 @@ ANSWERS = Answers(__name__)
 HIDDEN = HiddenPart(
     checks=(
         Check("a name that the doctor does not know", "unknown names", 0.5, visible.reports(_unknown)),
-        Check("every name at once", "several findings", 0.5, visible.reports(_all)),
+        Check("every name at once, and nearly every name", "several findings", 0.5, visible.reports(_many)),
     ),
     controls=(
         ANSWERS.reference(2),
