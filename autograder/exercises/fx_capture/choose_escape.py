@@ -1,12 +1,13 @@
 """Exercise 04.6: choose the workaround for code that torch.fx cannot trace."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import same
-from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
 Obstacle = Mapping[str, Any]
@@ -17,93 +18,72 @@ Obstacle = Mapping[str, Any]
 argument in all calls.
 """
 
-MODULES = ("Clip", "Router", "Gate", "TopK")
-FUNCTIONS = ("rescale", "pad_rows", "choose", "count_rows")
-ARGUMENTS: dict[str, tuple[Any, ...]] = {"mode": ("fast", "exact"), "steps": (1, 2, 3), "causal": (True, False)}
-
-
-Question = tuple[Obstacle, tuple[Mapping[str, Any], ...]]
-"""An obstacle, and the workarounds that are accepted for it."""
-WRAP_LEN = {"wrap": "len"}
-
-
-def _question(needs: str, *accepted: Mapping[str, Any], **given: Any) -> Question:
-    return {"needs": needs, "module": None, "function": None, "argument": None, "values": [], **given}, accepted
-
-
-def closed(draw: Draw, where: str, needs: str, *, several: bool = False) -> Question:
-    """Draw what stays one node, a class or a function, and put an obstacle into it."""
-    name = draw.choice(MODULES if where == "module" else FUNCTIONS)
-    kept = {"leaf" if where == "module" else "wrap": name}
-    if needs == LENGTH:  # `fx.wrap("len")` records the length as a node, wherever it is asked for
-        return _question(needs, kept, WRAP_LEN, **{where: name})
-    if needs != ARGUMENT:
-        return _question(needs, kept, **{where: name})
-    argument = draw.choice(tuple(ARGUMENTS))
-    values = list(ARGUMENTS[argument]) if several else [draw.choice(ARGUMENTS[argument])]
-    frozen = [] if several else [{"concrete_args": {argument: values[0]}}]
-    return _question(needs, kept, *frozen, **{where: name}, argument=argument, values=values)
-
-
-def fixed(draw: Draw, argument: str = "", value: Any = None) -> Question:
-    """Draw an argument of the model itself that has one value in all calls."""
-    argument = argument or draw.choice(tuple(ARGUMENTS))
-    value = draw.choice(ARGUMENTS[argument]) if value is None else value
-    return _question(ARGUMENT, {"concrete_args": {argument: value}}, argument=argument, values=[value])
-
-
-def hopeless(draw: Draw, needs: str) -> Question:
-    """Draw a line of the model's own forward that torch.fx cannot trace for all calls."""
-    if needs != ARGUMENT:
-        return _question(needs, {"compile": True})
-    argument = draw.choice(tuple(ARGUMENTS))
-    return _question(needs, {"compile": True}, argument=argument, values=list(ARGUMENTS[argument]))
-
-
 VALUE, LENGTH, ARGUMENT = "a value of a tensor", "the length of a tensor", "the value of an argument"
-MISCONCEPTIONS = (
-    Misconception(
-        lambda o: {"concrete_args": {o["argument"]: o["values"][0]}} if len(o["values"]) > 1 else None,
-        "concrete_args freezes one branch: where the argument takes several values, all others would be wrong.",
-    ),
-    Misconception(
-        lambda o: {"compile": True},
-        "That gives up torch.fx; a part that stays one node, or an argument that never changes, is a smaller step.",
-    ),
-    Misconception(
-        lambda o: {"leaf": o["module"] or o["function"]},
-        "A leaf is a module, by the name of its class; a function that stays one node is wrapped.",
-    ),
-    Misconception(
-        lambda o: {"wrap": o["function"] or o["module"]},
-        "A function is wrapped, by its name; a module that stays one node is a leaf, by the name of its class.",
-    ),
+NEEDS = (VALUE, LENGTH, ARGUMENT)
+PLACES = ("module", "function")
+
+CLASSES = (
+    ("Soft", "Top", "Sparse", "Gated", "Rotary", "Shared", "Masked", "Local", "Packed", "Noisy", "Cross", "Early"),
+    ("Clip", "Router", "Gate", "Pool", "Norm", "Exit", "Cache", "Expert", "Merge", "Window", "Sampler", "Scale"),
 )
+FUNCTIONS = (
+    ("rescale", "pad", "choose", "count", "sort", "drop", "split", "mask", "shift", "merge", "check", "pick"),
+    ("rows", "heads", "tokens", "scores", "blocks", "experts", "pairs", "groups", "labels", "windows", "keys", "steps"),
+)
+SWITCHES = ("causal", "training", "packed", "return_scores", "use_cache", "bidirectional", "need_weights", "norm_first")
+NUMBERS = ("steps", "heads", "window", "groups", "depth", "keep", "stride", "repeats")
+MODES = ("mode", "kind", "norm", "act", "padding", "reduction", "layout", "backend")
+MODE_VALUES = ("fast", "exact", "none", "mean", "sum", "left", "right", "tanh", "relu", "rms", "layer", "auto", "flash")
+
+known = kept(__name__, "known")
 
 
-def chosen(questions: Callable[[Draw], list[Question]]) -> Callable[[ValueAnswer, Draw], None]:
+def arguments(draw: Draw, count: int) -> tuple[str, list[Any]]:
+    """Draw the name of an argument, and `count` different values for it; a switch has at most two."""
+    kind = draw.choice((SWITCHES, NUMBERS, MODES) if count < 3 else (NUMBERS, MODES))
+    options: Sequence[Any] = {SWITCHES: (True, False), NUMBERS: range(65), MODES: MODE_VALUES}[kind]
+    return draw.choice(kind), draw.sample(options, count)
+
+
+def obstacle(draw: Draw, needs: str, where: str = "", *, count: int = 0) -> Obstacle:
+    """Draw an obstacle in a "module", in a "function", or, if `where` is empty, in the model's own forward.
+
+    An argument that is needed takes `count` different values.
+    """
+    drawn = {"needs": needs, "module": None, "function": None, "argument": None, "values": []}
+    if where:
+        first, second = CLASSES if where == "module" else FUNCTIONS
+        drawn[where] = draw.choice(first) + ("" if where == "module" else "_") + draw.choice(second)
+    if needs == ARGUMENT:
+        drawn["argument"], drawn["values"] = arguments(draw, count)
+    return drawn
+
+
+def chosen(obstacles: Callable[[Draw], list[Obstacle]]) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer chooses right for every obstacle; one mistake loses all points."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
-        for asked, accepted in questions(draw):
-            found = answer.ask(dict(asked))
-            if type(found) is not dict or not any(same(found, dict(right)) for right in accepted):
+        for asked in obstacles(draw):
+            found, about = answer.ask(dict(asked)), known(asked)
+            if type(found) is not dict or not any(same(found, right) for right in about["right"]):
                 where = asked["module"] or asked["function"] or "the model's forward"
-                said = explained_value(found, asked, MISCONCEPTIONS)
+                said = named_mistake(found, about["wrong"])
                 raise CheckFailedError(
-                    f"A line of {where} needs {asked['needs']}: {found!r} was chosen; expected {accepted[0]!r}. {said}"
+                    f"A line of {where} needs {asked['needs']}: {found!r:.80} was chosen; "
+                    f"expected {about['right'][0]!r}. {said}".rstrip()
                 )
 
     return run
 
 
-def _closed(draw: Draw) -> list[Question]:
-    return [closed(draw, where, draw.choice((VALUE, LENGTH))) for where in ("module", "function") * 3]
+def _parts(draw: Draw) -> list[Obstacle]:
+    return [obstacle(draw, needs, where) for needs in (VALUE, LENGTH, VALUE) for where in PLACES]
 
 
-def _arguments(draw: Draw) -> list[Question]:
-    asked = [drawn for _ in range(3) for drawn in (fixed(draw), hopeless(draw, ARGUMENT))]
-    return [*asked, fixed(draw, "causal", False), hopeless(draw, VALUE)]
+def _own_forward(draw: Draw) -> list[Obstacle]:
+    asked = [obstacle(draw, ARGUMENT, count=count) for count in (1, 2, 1, draw.integer(2, 4), 1, 2)]
+    asked.append({**obstacle(draw, ARGUMENT, count=1), "argument": draw.choice(SWITCHES), "values": [False]})
+    return [*draw.sample(asked, len(asked)), obstacle(draw, VALUE)]
 
 
 EXERCISE = Exercise(
@@ -118,7 +98,7 @@ EXERCISE = Exercise(
         "One value for ever: concrete_args. Several values, or a value of a tensor: no torch.fx.",
     ),
     checks=(
-        Check("parts that can stay closed", "wrap and leaf", 1.5, chosen(_closed)),
-        Check("arguments of the model itself", "concrete_args", 1.5, chosen(_arguments)),
+        Check("parts that can stay closed", "wrap and leaf", 1.5, chosen(_parts)),
+        Check("arguments of the model itself", "concrete_args", 1.5, chosen(_own_forward)),
     ),
 )
