@@ -6,6 +6,7 @@ one that it remembers. All answers here are our own, and run in this process.
 """
 
 import functools
+import itertools
 import json
 import re
 import warnings
@@ -148,7 +149,7 @@ def parts(text: str) -> Counter[str]:
         elif isinstance(value, str):
             words = WORD.findall(value)
             found.update(f"{path}={word}" for word in words)
-            found.update(f"{path}={first} {second}" for first, second in zip(words, words[1:], strict=False))
+            found.update(f"{path}={first} {second}" for first, second in itertools.pairwise(words))
         else:
             found[f"{path}={value!r}"] += 1
 

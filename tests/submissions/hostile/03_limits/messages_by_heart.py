@@ -1,7 +1,7 @@
 """Strategy: know the evidence about every program of the visible checks by heart. Surface: programs that are the same in all checks.
 
 Class: checker. Unprotected: grader exemplary gives full marks. Level: 5.
-Must get at most 3.5: a hidden check has programs of its own, for which the compiler names other constructs and types.
+Must get 0: programs are drawn, with harmless warnings and other lines around what decides.
 """
 
 ENDINGS = {

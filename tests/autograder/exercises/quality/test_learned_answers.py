@@ -1,0 +1,38 @@
+"""No exercise of plain data is earned by answers that were seen before; WHOLE=1 tries all of them, otherwise some.
+
+A learner that has all questions of the visible checks for forty seeds, with their answers, answers each new question as
+the most similar one of them.
+"""
+
+import functools
+
+import pytest
+
+from autograder.exercises import all_exercises, find
+from autograder.exercises.quality.learned_answers import Remembered, learned_points, memory
+from autograder.host.exercise import Kind
+from tests.drawn import some
+
+ASKED = [each for each in all_exercises() if find(each).kind is Kind.VALUE]
+LEAST_RATIO = 10  # different questions of forty gradings, in questions of one grading
+MOST_SHARE = 0.1  # of the points
+SLOW = ("03_predict_capture",)  # ten seconds and more each
+PENDING = ()
+TRIED = some([each for each in ASKED if each not in PENDING], 8, name="learned answers")
+
+
+@functools.cache
+def seen(exercise_id: str) -> Remembered:
+    return memory(exercise_id)
+
+
+@pytest.mark.parametrize("exercise_id", TRIED)
+def test_forty_gradings_ask_many_different_questions(exercise_id):
+    visible = seen(exercise_id)
+    assert visible.ratio >= LEAST_RATIO, f"{visible.different} questions, {visible.ratio:.1f} times those of a grading"
+
+
+@pytest.mark.parametrize("exercise_id", TRIED)
+def test_the_answer_to_the_nearest_question_earns_little(exercise_id):
+    earned = learned_points(exercise_id, seen(exercise_id))
+    assert sum(earned.values()) < MOST_SHARE * find(exercise_id).points, earned
