@@ -50,7 +50,7 @@ def obstacle(draw: Draw, needs: str, where: str = "", *, count: int = 0) -> Obst
 
     An argument that is needed takes `count` different values.
     """
-    drawn = {"needs": needs, "module": None, "function": None, "argument": None, "values": []}
+    drawn: dict[str, Any] = {"needs": needs, "module": None, "function": None, "argument": None, "values": []}
     if where:
         first, second = CLASSES if where == "module" else FUNCTIONS
         drawn[where] = draw.choice(first) + ("" if where == "module" else "_") + draw.choice(second)

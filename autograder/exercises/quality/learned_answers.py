@@ -121,7 +121,7 @@ class NearestNeighbour(OwnAnswer):
 
     def _nearest(self, text: str) -> str:
         own = parts(text)
-        shared: Counter[str] = Counter()
+        shared: defaultdict[str, float] = defaultdict(float)
         for part, count in own.items():
             for holder in self._holders.get(part, ()):
                 shared[holder] += min(count, self._of[holder][part]) / len(self._holders[part])
@@ -159,7 +159,7 @@ def parts(text: str) -> Counter[str]:
 
 def learned_points(exercise_id: str, remembered: Remembered, *, gradings: int = GRADINGS) -> dict[str, float]:
     """Return what the nearest neighbours of `remembered` earn in each check, on average of some fresh gradings."""
-    earned: Counter[str] = Counter()
+    earned: defaultdict[str, float] = defaultdict(float)
     for seed in range(gradings):
         learner = NearestNeighbour(remembered)
         for name, points in points_by_check(exercise_id, learner, seed=10_000 + seed).items():

@@ -55,10 +55,12 @@ def known(asked: Obstacle) -> Escapes:
 
 def accepted(asked: Obstacle) -> list[Escape]:
     """Return the smallest escapes after which the graph is right for every call."""
-    frozen = [{"concrete_args": {asked["argument"]: asked["values"][0]}}] if len(asked["values"]) == 1 else []
+    frozen: list[Escape] = []
+    if len(asked["values"]) == 1:
+        frozen = [{"concrete_args": {asked["argument"]: asked["values"][0]}}]
     if not asked["module"] and not asked["function"]:
         return frozen or [{"compile": True}]
-    part = {"leaf": asked["module"]} if asked["module"] else {"wrap": asked["function"]}
+    part: Escape = {"leaf": asked["module"]} if asked["module"] else {"wrap": asked["function"]}
     # `fx.wrap("len")` records the length as a node, wherever it is asked for
     return [part, *frozen, *([{"wrap": "len"}] if asked["needs"] == LENGTH else [])]
 

@@ -172,7 +172,7 @@ def evidence(capture: str, text: str) -> Question:
 
 def _interpreted() -> Any:
     """Return a context in which captured programs are not optimised: PyTorch keeps what its executor made for ever."""
-    return torch.jit.optimized_execution(False)
+    return torch.jit.optimized_execution(False)  # type: ignore[attr-defined]  # public, and not in __all__
 
 
 @contextmanager

@@ -15,7 +15,9 @@ from autograder.host.exercise import Check, Control, HiddenPart
 DIFFERENT = ("frozen branch", "frozen number", "none")
 AGREEING = ("frozen mode", "lost effect", "none")
 IN_SCRIPTS = ("outside the language", "unknown type", "none")
-GROUPS = {  # the programs of a check: how they are captured, their limits, how many of each, and of which kinds
+GROUPS: dict[
+    str, list[tuple[str, tuple[str, ...], int, bool]]
+] = {  # the programs of a check: how they are captured, their limits, how many of each, and of which kinds
     "traces": [("trace", DIFFERENT, 4, False)],
     "agreeing traces": [("trace", AGREEING, 5, False)],
     "scripts": [("script", IN_SCRIPTS, 3, False)],
