@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from autograder.exercises.questions import kept
+from autograder.exercises.questions import Question, kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import same
@@ -50,7 +50,7 @@ def obstacle(draw: Draw, needs: str, where: str = "", *, count: int = 0) -> Obst
 
     An argument that is needed takes `count` different values.
     """
-    drawn: dict[str, Any] = {"needs": needs, "module": None, "function": None, "argument": None, "values": []}
+    drawn: Question = {"needs": needs, "module": None, "function": None, "argument": None, "values": []}
     if where:
         first, second = CLASSES if where == "module" else FUNCTIONS
         drawn[where] = draw.choice(first) + ("" if where == "module" else "_") + draw.choice(second)

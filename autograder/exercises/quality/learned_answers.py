@@ -18,6 +18,7 @@ from typing import Any
 from autograder.exercises import find
 from autograder.exercises.quality.in_process import NotAskedError, OwnAnswer, own_function
 from autograder.exercises.quality.question_tables import SEEDS, remembering
+from autograder.exercises.questions import Results
 from autograder.exercises.registry import hidden_part
 from autograder.host.draw import Draw
 from autograder.host.exercise import REFERENCE, CheckFailedError
@@ -50,7 +51,7 @@ class Noting(OwnAnswer):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self.noted: dict[str, Any] = {}
+        self.noted: Results = {}
 
     def ask(self, question: Any, *keys: str, member: str = "") -> Any:
         """Return the answer, and note it with the question."""
@@ -70,7 +71,7 @@ def memory(exercise_id: str, seeds: Iterable[int] = range(SEEDS), *, hidden: boo
     assert part is not None, "only instructors have the reference solutions"
     text = next(control.answer for control in part.controls if control.name == REFERENCE)
     function = remembering(own_function(exercise_id, text))
-    answers: dict[str, Any] = {}
+    answers: Results = {}
     gradings = []
     for seed in seeds:
         answer = Noting(function)

@@ -16,11 +16,12 @@ from autograder.exercises.fx_capture.choose_escape import (
     obstacle,
 )
 from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.questions import Question
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.misconceptions import Misconception, wrong_values
 
-Escape = dict[str, Any]
+Escape = Question
 MISCONCEPTIONS = (
     Misconception(
         lambda o: {"concrete_args": {o["argument"]: o["values"][0]}} if len(o["values"]) > 1 else None,

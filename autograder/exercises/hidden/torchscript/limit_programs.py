@@ -183,7 +183,7 @@ def _program(text: str, calls: list[int]) -> Iterator[nn.Module]:
         calls.append(1)
 
     file = f"<program {hash(text)}>"
-    names: dict[str, Any] = {"torch": torch, "nn": nn, "Tensor": torch.Tensor, "__name__": "drawn"}
+    names: Question = {"torch": torch, "nn": nn, "Tensor": torch.Tensor, "__name__": "drawn"}
     names["count_call"] = torch.jit.ignore(count_call)
     text = f"class Drawn(nn.Module):\n{text}"
     exec(compile(text, file, "exec", dont_inherit=True), names)
