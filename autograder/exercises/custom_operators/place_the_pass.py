@@ -24,34 +24,60 @@ HOOKS = (  # those of course_lib.inductor_passes, which imports Inductor
 
 known = kept(__name__, "known")
 TORCH, MM, ADDMM = "matmul, +", "mm, add", "addmm"
-SPELLINGS = ("x @ w + b", "(x @ w).add_(b)", "F.linear(x, w.T, b)")
+SUMS = ("{x} @ {w} + {b}", "{b} + {x} @ {w}")
+IN_PLACE = ("({x} @ {w}).add_({b})",)
+LINEAR = ("F.linear({x}, {w}.T, {b})",)
+NAMES = {
+    "x": ("x", "h", "rows", "tokens", "batch", "hidden", "inputs", "states"),
+    "w": ("w", "u", "weight", "kernel", "matrix", "factor", "table", "heads"),
+    "b": ("b", "c", "bias", "shift", "offset", "extra", "constant", "prior"),
+}
+AFTER = ("", ".relu()", ".tanh()", ".exp()", ".sigmoid()", ".abs()")
+ROUNDS = 3  # programs of each rank, for each pattern
+
+Asked = tuple[Question, str, str]
+"""A question, the form of its sum, and what is done with it."""
 
 
-def question(spelling: str, rank: int, pattern: str, read_again: bool = False) -> Question:
-    """Return the question about one program; `read_again` says that something else reads the product, too."""
-    return {"spelling": spelling, "rank": rank, "read_again": read_again, "pattern": pattern, "hooks": list(HOOKS)}
+def drawn(draw: Draw, form: str, rank: int, pattern: str, *, read_again: bool, hooks: Sequence[str]) -> Asked:
+    """Draw the names in a program of a form, and what is done with the sum."""
+    after = draw.choice(AFTER)
+    spelled = f"({form}){after}" if after and " + " in form else form + after
+    names = {role: draw.choice(words) for role, words in NAMES.items()}
+    question: Question = {"spelling": spelled.format(**names), "rank": rank, "read_again": read_again}
+    question |= {"pattern": pattern, "hooks": [hook for hook in HOOKS if hook in hooks]}
+    return question, form, after
 
 
-def of(spellings: Sequence[str], patterns: Sequence[str], again: Sequence[bool] = (False,)) -> list[Question]:
-    """Return the questions of all combinations with both ranks; a linear layer's product cannot be read again."""
-    combined = product(spellings, (2, 3), patterns, again)
-    return [question(*parts) for parts in combined if not (parts[3] and "linear" in parts[0])]
+def of(forms: Sequence[str], patterns: Sequence[str], *, read_again: bool = False) -> Callable[[Draw], list[Asked]]:
+    """Return a function that draws questions with every pattern and both ranks, some of them about a few hooks only.
+
+    With each pattern and rank one question is about all hooks, so no single answer is right for a whole check.
+    """
+
+    def questions(draw: Draw) -> list[Asked]:
+        asked = []
+        for rank, pattern, turn in product((2, 3), patterns, range(ROUNDS)):
+            hooks = draw.sample(HOOKS, draw.integer(2, 4)) if turn else HOOKS
+            asked.append(drawn(draw, draw.choice(forms), rank, pattern, read_again=read_again, hooks=hooks))
+        return draw.sample(asked, len(asked))
+
+    return questions
 
 
-def places(questions: Sequence[Question]) -> Callable[[ValueAnswer, Draw], None]:
+def places(questions: Callable[[Draw], Sequence[Asked]]) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer is right about every question, so that one answer for all earns nothing."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
-        asked_in_turn = draw.sample(questions, len(questions))
-        share_among(asked_in_turn, lambda asked: _require(answer, asked), noun="questions", together=True)
+        share_among(questions(draw), lambda asked: _require(answer, *asked), noun="questions", together=True)
 
     return run
 
 
-def _require(answer: ValueAnswer, asked: Question) -> None:
-    found, about = answer.ask(asked), known(asked)
+def _require(answer: ValueAnswer, asked: Question, form: str, after: str) -> None:
+    found, about = answer.ask(asked), known(asked, form, after)
     told = "; something else reads the product, too" if asked["read_again"] else ""
-    where = f"For {asked['spelling']} with x of rank {asked['rank']}{told}, the pattern `{asked['pattern']}`"
+    where = f"For {asked['spelling']} with a product of rank {asked['rank']}{told}, the pattern `{asked['pattern']}`"
     if not isinstance(found, list) or not all(isinstance(hook, str) for hook in found):
         raise CheckFailedError(f"{where}: return a list of names of hooks, empty if no hook sees the pattern.")
     if sorted(found) != sorted(about["right"]):
@@ -72,8 +98,8 @@ EXERCISE = Exercise(
         "It may if mm stands directly before add and nobody else reads mm. With x of rank 3 a view stands between.",
     ),
     checks=(
-        Check("`x @ w + b` as mm and add", "mm and add", 1.5, places(of(SPELLINGS[:1], [MM]))),
-        Check("`x @ w + b` as addmm", "addmm", 1.5, places(of(SPELLINGS[:1], [ADDMM]))),
-        Check("patterns of torch functions", "torch functions", 1.5, places(of(SPELLINGS[:1], [TORCH]))),
+        Check("`x @ w + b` as mm and add", "mm and add", 1.5, places(of(SUMS, [MM]))),
+        Check("`x @ w + b` as addmm", "addmm", 1.5, places(of(SUMS, [ADDMM]))),
+        Check("patterns of torch functions", "torch functions", 1.5, places(of(SUMS, [TORCH]))),
     ),
 )

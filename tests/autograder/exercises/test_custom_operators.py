@@ -51,8 +51,8 @@ def test_without_a_check_each_look_alike_is_rewritten_but_what_the_matcher_itsel
 
 
 def test_the_sum_of_a_linear_layer_is_never_seen() -> None:
-    asked = place_the_pass.question("F.linear(x, w.T, b)", 2, place_the_pass.MM)
-    assert known_places.hooks(asked) == []
+    asked = {"rank": 2, "read_again": False, "pattern": place_the_pass.MM, "hooks": list(HOOKS)}
+    assert known_places.hooks(asked, place_the_pass.LINEAR[0], ".relu()") == []
 
 
 def test_every_program_of_the_block_end_has_a_place_to_replace() -> None:

@@ -22,4 +22,4 @@ PRINTED = {
 
 
 def hooks_that_see(question):
-    return PRINTED[question["rank"], question["pattern"]]
+    return [hook for hook in PRINTED[question["rank"], question["pattern"]] if hook in question["hooks"]]
