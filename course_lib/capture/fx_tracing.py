@@ -18,10 +18,10 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from course_lib.capture.captured import Captured
 from course_lib.capture.failure_causes import explaining, name_of
-from course_lib.capture.module_classes import reads_its_mode, runs_torchs_code
 from course_lib.capture.source_lines import SourceLine, line_of_caller, lines_of_nodes
 from course_lib.errors import CaptureError
 from course_lib.isolation import imported_numpy
+from course_lib.module_classes import reads_its_mode, runs_torchs_code
 
 LeafModule = type[nn.Module] | str
 SHOWN_PATHS = 12  # in an error message

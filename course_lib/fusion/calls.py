@@ -11,9 +11,9 @@ import torch
 from torch import fx, nn
 from torch.nn.utils.parametrize import is_parametrized
 
-from course_lib.capture.module_classes import runs_torchs_code, torchs_class
 from course_lib.errors import FusionError
 from course_lib.fusion.operators import Operator, Spelling, function_spellings, method_spellings, operators, schema_name
+from course_lib.module_classes import runs_torchs_code, torchs_class
 
 # Parameters that never change what is computed.
 _MEANINGLESS = frozenset({"_stacklevel", "cudnn_enable", "cudnn_enabled"})

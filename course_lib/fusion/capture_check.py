@@ -19,12 +19,12 @@ from torch.utils._pytree import tree_leaves
 
 from course_lib.capture.behaviour import Behaviour, Call, behaviour_of, deviations
 from course_lib.capture.fx_tracing import is_tracing
-from course_lib.capture.module_classes import reads_its_mode
 from course_lib.capture.outside_state import Variable, restore_outside, tensors_of, variables_of
 from course_lib.graph.memory import storage_of
 from course_lib.graph.recorder import written_and_drawn
 from course_lib.graph.stand_ins import tensors_held
 from course_lib.isolation import Restore, restore_of
+from course_lib.module_classes import reads_its_mode
 from course_lib.silence import silence
 
 _READS_A_NUMBER = torch.ops.aten._local_scalar_dense.default  # what `item`, `int` and `if` come to

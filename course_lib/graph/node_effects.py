@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from course_lib.capture.module_classes import reads_its_mode
 from course_lib.graph.origins import unseen_in_call, unseen_in_method, unseen_in_module
 from course_lib.graph.recorder import Effects, Recorder, is_foreign, storages_in, tensors_of
+from course_lib.module_classes import reads_its_mode
 
 # Functions that raise an error or return. They give no data, and change nothing for later operators.
 _CHECKS = (torch._assert, torch._check, torch._check_is_size, torch._check_index, torch._check_value)

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
-from course_lib.capture.module_classes import runs_torchs_code
+from course_lib.module_classes import runs_torchs_code
 from course_lib.module_hooks import has_hooks
 
 # Builtin functions that only compute a result. Python has no schemas that could say so.

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "course_lib.errors": set(),
     "course_lib.show": set(),
     "course_lib.isolation": {"course_lib.layouts"},
+    "course_lib.module_classes": set(),
     "course_lib.module_hooks": set(),
     "course_lib.silence": set(),
     "course_lib.layouts": {"course_lib.errors"},
@@ -25,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "course_lib.errors",
         "course_lib.isolation",
         "course_lib.layouts",
+        "course_lib.module_classes",
         "course_lib.module_hooks",
         "course_lib.show",
         "course_lib.silence",
@@ -33,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "course_lib.errors",
         "course_lib.isolation",
         "course_lib.layouts",
+        "course_lib.module_classes",
         "course_lib.module_hooks",
         "course_lib.capture",
         "course_lib.show",
@@ -44,6 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "course_lib.errors",
         "course_lib.isolation",
         "course_lib.layouts",
+        "course_lib.module_classes",
         "course_lib.module_hooks",
         "course_lib.capture",
         "course_lib.graph",
@@ -60,6 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "course_lib.schedule": {
         "course_lib.errors",
         "course_lib.isolation",
+        "course_lib.module_classes",
         "course_lib.module_hooks",
         "course_lib.capture",
         "course_lib.graph",
@@ -255,3 +261,18 @@ def test_the_check_sees_a_notebook_that_imports_the_host():
     cell = {"cell_type": "code", "source": ["%matplotlib inline\n", "from autograder.host import grading\n"]}
 
     assert notebook_imports({"cells": [cell]}) == {"autograder.host.grading"}
+
+
+WITHOUT_CAPTURE = """
+import importlib, pathlib, sys
+sys.modules["course_lib.capture"] = None
+for path in sorted(pathlib.Path("course_lib/graph").rglob("*.py")):
+    importlib.import_module(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
+"""
+
+
+def test_graphs_are_read_where_capture_is_hidden_from_answers():
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_CAPTURE], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
