@@ -126,8 +126,9 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
 
 
 def address_of(tensor: torch.Tensor) -> int:
-    """Return the address of a tensor's storage, which its views share."""
-    return tensor.untyped_storage().data_ptr()
+    """Return the address of a tensor's storage, which its views share; on the device meta a number in its place."""
+    storage = tensor.untyped_storage()
+    return storage._cdata if tensor.is_meta else storage.data_ptr()
 
 
 def _addresses(tensors: Sequence[torch.Tensor]) -> tuple[int, ...]:

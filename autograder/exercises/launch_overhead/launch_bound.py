@@ -76,7 +76,8 @@ EXERCISE = Exercise(
         "A replay is one launch, however many kernels it starts. The longer of the two times decides.",
     ),
     checks=(
-        Check("kernels of one size", "eager", 1.25, predicts(*EVEN)),
-        Check("one large kernel among small ones", "eager", 1.25, predicts(*UNEVEN)),
+        Check("kernels of one size", "eager", 0.5, predicts(*EVEN)),
+        Check("one large kernel among small ones", "eager", 1, predicts(*UNEVEN)),
+        Check("close together", "eager", 1.5, predicts(*NEAR)),
     ),
 )

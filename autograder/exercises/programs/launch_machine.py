@@ -56,7 +56,6 @@ class Call:
     launched: list[str] = field(default_factory=list)
     reads: list[tuple[int, int]] = field(default_factory=list)
     """Buffer and offset of all that its launches read, but for copies in place."""
-    host_reads: int = 0
     returned: Report = field(default_factory=dict)
     output: torch.Tensor = field(default_factory=lambda: torch.tensor(math.nan))
     """The result when it came back."""
@@ -123,7 +122,6 @@ class LaunchMachine:
             raise MalformedAnswerError
         call = self.calls[-1] if self.calls else Call()
         if name == READ and tensors:
-            call.host_reads += 1
             self._values.append(args[0].flatten()[0].clone())
             return
         func = OPERATORS.get(name)
@@ -141,7 +139,6 @@ class LaunchMachine:
         if name not in COPIES and not compares(args, found):
             call.reads += [(each["buffer"], each["layout"][0]) for each in tensors]
         if reads_on_host(func):
-            call.host_reads += 1
             self._values.append(torch.tensor(float(found)))
         results = [] if written_by(func, args, options) else tensors_in(found)
         for written, tensor in zip(items(event.get("results"), (dict,), len(results)), results, strict=True):

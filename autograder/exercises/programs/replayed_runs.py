@@ -15,8 +15,8 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from course_lib.launches import is_capturing
-from course_lib.launches.launch_record import reads_on_host, starts_nothing, tensors_in, written_by
+from course_lib.launches import is_capturing, replayed_graph
+from course_lib.launches.launch_record import address_of, reads_on_host, starts_nothing, tensors_in, written_by
 
 UNDISPATCHED = {"tolist", "numpy", "__array__"}  # reads for which PyTorch dispatches no operator
 READ = "read"  # what such a read is called among the operators
@@ -62,7 +62,7 @@ def program(steps: Sequence[str], number: Sequence[float]) -> Callable[..., torc
 def inputs(call: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the inputs of a call, which has their shapes and a seed."""
     generator = torch.Generator().manual_seed(call["seed"])
-    first, second = (torch.randn(shape, generator=generator) for shape in call["shapes"])
+    first, second = (random(generator, *shape) for shape in call["shapes"])
     return first, second
 
 
@@ -129,18 +129,19 @@ class Recorder(TorchDispatchMode):
 
     def view(self, tensor: torch.Tensor, *, result: bool = False) -> Mapping[str, Any]:
         """Return a tensor as data: its buffer, and where in it the tensor lies."""
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in self._buffers:
-            self._buffers[storage.data_ptr()] = number = len(self.sizes)
+        address, storage = address_of(tensor), tensor.untyped_storage()
+        if address not in self._buffers:
+            self._buffers[address] = number = len(self.sizes)
             self._alive.append(storage)
             self.sizes.append(storage.nbytes() // 4)
-            place = self._place_of(float(tensor)) if tensor.numel() == 1 and not result else None
+            holds_one = tensor.numel() == 1 and not tensor.is_meta
+            place = self._place_of(float(tensor)) if holds_one and not result else None
             if place is not None:  # as of `torch.tensor(loss.item())`
                 self.events.append({"read": place, "buffer": number})
         layout = [tensor.storage_offset(), [*tensor.shape], [*tensor.stride()]]
         if tensor.dtype == torch.uint8:  # the bytes of a whole storage, as `copy.deepcopy` copies it
             layout = [0, [storage.nbytes() // 4], [1]]
-        return {"buffer": self._buffers[storage.data_ptr()], "layout": layout}
+        return {"buffer": self._buffers[address], "layout": layout}
 
     def _place_of(self, number: float) -> int | None:
         """Return which value that the host read is this number."""
@@ -171,6 +172,8 @@ class Recorder(TorchDispatchMode):
         options = kwargs or {}
         before = self._state() if torch.Tag.nondeterministic_seeded in func.tags else None
         result = func(*args, **options)
+        if before is not None and any(tensor.is_meta for tensor in tensors_in(result)):
+            torch.rand(1, device="cpu")  # what has no numbers draws none, but its launch does
         self._alive += tensors_in((args, options, result))
         if is_capturing() or str(func).startswith(SETS_STORAGE) or starts_nothing(func, args, options, result):
             return result
@@ -182,6 +185,28 @@ class Recorder(TorchDispatchMode):
         return result
 
 
+def hollow(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a run the option `hollow`: no tensor has numbers, as on the device meta, so each read raises an error."""
+
+    def with_option(*given: Any, hollow: bool = False, **options: Any) -> Any:
+        replayed_graph._warm.clear()  # as in a process that begins
+        if not hollow:
+            return run(*given, **options)
+        with torch.device("meta"):
+            try:
+                return run(*given, **options)
+            except (RuntimeError, TypeError, ValueError) as error:
+                return {"read": f"{type(error).__name__}: {error}"[:200]}
+
+    return with_option
+
+
+def random(generator: torch.Generator, *shape: int) -> torch.Tensor:
+    """Return random numbers, on the default device."""
+    return torch.randn(shape, generator=generator, device="cpu").to(torch.get_default_device())
+
+
+@hollow
 def call_in_turn(answer: Callable[..., Any], steps: Sequence[str], calls: Sequence[Mapping[str, Any]]) -> Any:
     """Call what `answer` makes of a program, and report what is launched, as data.
 
@@ -237,9 +262,9 @@ def made(run: Mapping[str, Any]) -> tuple[Model, torch.optim.Optimizer, list[tor
     model = Model(run["dropout"], run["running"])
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.5)
+            parameter.copy_(random(generator, *parameter.shape) * 0.5)
             parameter.grad = torch.zeros_like(parameter)
-    batches = [torch.randn(5, 6, generator=generator) for _ in range(run["steps"])]
+    batches = [random(generator, 5, 6) for _ in range(run["steps"])]
     return model, OPTIMIZERS[run["optimizer"]](model.parameters()), batches
 
 
@@ -252,6 +277,7 @@ def held(model: Model, batches: Sequence[torch.Tensor]) -> dict[str, dict[str, t
     }
 
 
+@hollow
 def train_in_turn(answer: Callable[..., Any], run: Mapping[str, Any]) -> Any:
     """Train by the step that `answer` makes, and report what is launched, as data."""
     (model, optimizer, batches), recorder = made(run), Recorder()

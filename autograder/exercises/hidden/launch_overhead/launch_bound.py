@@ -1,7 +1,7 @@
 """Hidden checks and controls of exercise 15.1."""
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.launch_overhead.launch_bound import NEAR, REPLAYED, predicts
+from autograder.exercises.launch_overhead.launch_bound import REPLAYED, predicts
 from autograder.exercises.questions import Known, Question
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.misconceptions import Misconception, wrong_values
@@ -20,6 +20,10 @@ def right(question: Question) -> str:
 
 
 MISCONCEPTIONS = (
+    Misconception(
+        lambda q: _longer(q, 1 if q["replayed"] else len(q["launches"]), sum(q["launches"]), unit=2**30 / 1e6),
+        "A GB is 10^9 bytes; 2^30 bytes are a GiB.",
+    ),
     Misconception(
         lambda q: _longer(q, len(q["launches"]), sum(q["launches"])),
         "A replay starts all kernels by one launch.",
@@ -48,12 +52,10 @@ def known(question: Question) -> Known:
 
 
 ANSWERS = Answers(__name__)
+ONE_LAUNCH = "A replay costs the host one launch."
 
 HIDDEN = HiddenPart(
-    checks=(
-        Check("replayed", "replay", 1.25, predicts(*REPLAYED)),
-        Check("close together", "eager", 1.25, predicts(*NEAR)),
-    ),
+    checks=(Check("replayed", "replay", 2, predicts(*REPLAYED)),),
     right_here={"text": "the answer is a text"},
     controls=(
         ANSWERS.reference(5),
@@ -81,14 +83,22 @@ HIDDEN = HiddenPart(
             Control(f"always {word}", f"def bound_by(program):\n    return {word!r}\n", 0)
             for word in ("launches", "bytes")
         ),
-        ANSWERS.edited("replays launch each kernel", 3.75, ("1 if program['replayed'] else ", "")),
-        ANSWERS.edited("a replay of two launches", 3.75, ("1 if program", "2 if program")),
-        ANSWERS.edited("one launch", 1.25, ("1 if program['replayed'] else len(program['launches'])", "1")),
-        ANSWERS.edited("the largest kernel", 1.25, ("sum(", "max("), below=False),
+        ANSWERS.edited(
+            "replays launch each kernel",
+            3,
+            ("1 if program['replayed'] else ", ""),
+            trap="A replay costs the host one launch.",
+        ),
+        ANSWERS.edited(
+            "a replay of two launches", 3, ("1 if program", "2 if program"), trap="A replay costs the host one launch."
+        ),
+        ANSWERS.edited("one launch", 2, ("1 if program['replayed'] else len(program['launches'])", "1")),
+        ANSWERS.edited("the largest kernel", 1, ("sum(", "max("), below=False),
         ANSWERS.edited("gigabytes a second are bytes a microsecond", 0, ("* 1000", "")),
         ANSWERS.edited("a million bytes", 0, ("* 1000", "* 1000000")),
         ANSWERS.edited("turned words", 0, ("host_us > device_us", "host_us < device_us")),
-        ANSWERS.edited("clearly longer", 3.75, ("host_us > device_us", "host_us > 1.2 * device_us")),
+        ANSWERS.edited("clearly longer", 3.5, ("host_us > device_us", "host_us > 1.2 * device_us")),
+        ANSWERS.edited("GiB a second", 3.5, ("* 1000", "* 1073.741824")),
         Control(
             "many kernels",
             "def bound_by(program):\n    return 'launches' if len(program['launches']) > 40 else 'bytes'\n",

@@ -2,11 +2,11 @@
 
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.launch_overhead.replay_by_shape import (
-    LARGEST_SEED,
     Called,
     agree,
     alike,
     call_of,
+    require_unchanged,
     size_of,
     steps_of,
 )
@@ -47,25 +47,6 @@ def _each_shape(answer: AnalysisAnswer, draw: Draw) -> None:
     _require_state(answer, draw)
 
 
-def _random_calls(answer: AnalysisAnswer, draw: Draw, *, seeded: int) -> Called:
-    """Return calls with dropout, which leaves some of so many numbers; the seed is set before the call `seeded`."""
-    shape = [draw.integer(5, 8), draw.integer(6, 9)]
-    calls = [call_of(draw, shape, shape) for _ in range(3)]
-    calls[seeded]["draws"] = draw.integer(0, LARGEST_SEED)
-    called = Called(answer, draw, steps_of(draw, "drop"), calls)
-    called.require_replay()
-    return called
-
-
-def _random_numbers(answer: AnalysisAnswer, draw: Draw) -> None:
-    _random_calls(answer, draw, seeded=2).require_equal(
-        2, "With the same seed a replay draws the same dropout mask as an eager call: set no seed or state in a replay."
-    )
-    _random_calls(answer, draw, seeded=0).require_equal(
-        0, "A warm-up draws random numbers: read torch.get_rng_state() before it, and set this state again after it."
-    )
-
-
 def _kept(answer: AnalysisAnswer, draw: Draw) -> None:
     called = Called(answer, draw, steps_of(draw), alike(draw, 4))
     called.require_replay()
@@ -75,24 +56,15 @@ def _kept(answer: AnalysisAnswer, draw: Draw) -> None:
                 f"The result of call {index + 1} was overwritten by a later call. Each replay writes the same memory: "
                 "return a clone()."
             )
+    require_unchanged(called)
 
 
 def _reads_nothing(answer: AnalysisAnswer, draw: Draw) -> None:
-    """Check that calls read no value, and start the same launches for equal inputs as for others."""
-    steps, (first, *others) = steps_of(draw), alike(draw, 4)
-    called, equal = (Called(answer, draw, steps, calls) for calls in ([first, *others], [first] * 4))
+    """Check that calls on tensors without numbers start the launches that a replay needs."""
+    called = Called(answer, draw, steps_of(draw), alike(draw, 4), hollow=True)
     called.require_replay()
-    if count := sum(call.host_reads for call in called.machine.calls[1:]):
-        raise CheckFailedError(
-            f"In three calls after the capture the host read {count} values from tensors, as .item(), torch.equal and "
-            "a branch on a tensor do. Each read waits for the device: copy without looking at the numbers."
-        )
-    pairs = zip(called.machine.calls, equal.machine.calls, strict=True)
-    if other := next((index for index, (a, b) in enumerate(pairs, 1) if a.launched != b.launched), None):
-        raise CheckFailedError(
-            f"Call {other} launches other operators if its inputs equal those of the call before, so the host looked "
-            "at them. Each read waits for the device: copy without looking at the numbers."
-        )
+    for index in range(len(called.calls)):
+        called.require_equal(index, "The answer's tensors had no numbers here: copy without looking at them.")
 
 
 ANSWERS = Answers(__name__)
@@ -127,10 +99,9 @@ def replayed(function):
 """
 HIDDEN = HiddenPart(
     checks=(
-        Check("a graph for each shape", "shapes", 1.25, _each_shape),
-        Check("random numbers of a replay", "random state", 1.25, _random_numbers),
-        Check("results stay", "results", 1.25, _kept),
-        Check("the host reads nothing", "host reads", 1.25, _reads_nothing),
+        Check("a graph for each shape", "shapes", 2, _each_shape),
+        Check("results and inputs stay", "results", 1.5, _kept),
+        Check("the host reads nothing", "host reads", 1, _reads_nothing),
     ),
     controls=(
         ANSWERS.reference(10),
@@ -142,42 +113,40 @@ HIDDEN = HiddenPart(
         Control("eager on static tensors", EAGER_ON_STATIC, 0),
         ANSWERS.edited("no replay", 0, ("        graph.replay()\n", "")),
         ANSWERS.edited("no warm-up", 0, ("with warm_up():\n            function(*static)", "")),
-        ANSWERS.edited("names bound anew", 5, (COPIES, "static[:] = inputs")),
-        ANSWERS.edited("first input only", 5, (COPIES, "static[0].copy_(inputs[0])")),
+        ANSWERS.edited("names bound anew", 3, (COPIES, "static[:] = inputs")),
+        ANSWERS.edited("first input only", 3, (COPIES, "static[0].copy_(inputs[0])")),
         ANSWERS.edited("captures in each call", 0, ("if shapes not in known:", "if True:")),
         ANSWERS.edited(
             "the last shape only",
-            8.75,
+            8,
             ("known[shapes] = captured", "known.clear()\n            known[shapes] = captured"),
         ),
-        ANSWERS.edited("shape of the first input", 8.75, ("tuple((each.shape for each in inputs))", "inputs[0].shape")),
-        ANSWERS.edited("one graph for all", 8.75, ("tuple((each.shape for each in inputs))", "len(inputs)")),
-        ANSWERS.edited("rows in the key", 8.75, ("each.shape for", "len(each) for")),
-        ANSWERS.edited("numbers of elements in the key", 8.75, ("each.shape for", "each.numel() for")),
+        ANSWERS.edited("shape of the first input", 8, ("tuple((each.shape for each in inputs))", "inputs[0].shape")),
+        ANSWERS.edited("one graph for all", 8, ("tuple((each.shape for each in inputs))", "len(inputs)")),
+        ANSWERS.edited("rows in the key", 8, ("each.shape for", "len(each) for")),
+        ANSWERS.edited("numbers of elements in the key", 8, ("each.shape for", "each.numel() for")),
         ANSWERS.edited(
             "looks at lists before it copies",
-            8.75,
+            9,
             ("kept.copy_(new)", "if kept.tolist() != new.tolist():\n                kept.copy_(new)"),
         ),
-        ANSWERS.edited("no clone of the result", 8.75, ("return result.clone()", "return result")),
-        ANSWERS.edited("the caller's tensors are static", 8.75, ("each.clone() for each", "each for each")),
-        ANSWERS.edited("random state after the warm-up", 8.75, ("torch.set_rng_state(random_state)", "pass")),
-        ANSWERS.edited(
-            "one seed for all calls", 8.75, ("graph.replay()", "torch.manual_seed(0)\n        graph.replay()")
-        ),
+        ANSWERS.edited("no clone of the result", 8.5, ("return result.clone()", "return result")),
+        ANSWERS.edited("the caller's tensors are static", 7, ("each.clone() for each", "each for each")),
+        ANSWERS.edited("random state after the warm-up", 7, ("torch.set_rng_state(random_state)", "pass")),
+        ANSWERS.edited("one seed for all calls", 7, ("graph.replay()", "torch.manual_seed(0)\n        graph.replay()")),
         ANSWERS.edited(
             "looks before it copies",
-            8.75,
+            9,
             ("kept.copy_(new)", "if not torch.equal(kept, new):\n                kept.copy_(new)"),
         ),
         ANSWERS.edited(
             "compares before it copies",
-            8.75,
+            9,
             ("kept.copy_(new)", "if (kept != new).any():\n                kept.copy_(new)"),
         ),
         ANSWERS.edited(
             "warms up once",
-            8.75,
+            8,
             ("        function(*static)\n        torch", "        known or function(*static)\n        torch"),
         ),
         ANSWERS.edited("traced by make_fx", 0, (CAPTURE, TRACED), ("graph.replay()", "result = graph(*static)")),

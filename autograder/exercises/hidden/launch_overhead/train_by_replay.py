@@ -34,19 +34,8 @@ def _losses_stay(answer: AnalysisAnswer, draw: Draw) -> None:
                 f"The loss of step {step} was overwritten by a later step. Each replay writes the same memory: return "
                 "a clone()."
             )
-    if count := sum(call.host_reads for call in machine.calls):
-        raise CheckFailedError(
-            f"In {STEPS} steps the host read {count} values from tensors, as .item() does. Return the loss as a "
-            "tensor; whoever needs the number reads it, as seldom as they like."
-        )
-
-
-def _no_trace(answer: AnalysisAnswer, draw: Draw) -> None:
-    Trained(answer, draw, dropout=0.3).require_losses(
-        "The model has dropout: the warm-up draws numbers, so set the random state from before it again."
-    )
-    Trained(answer, draw, running=True).require_losses(
-        "The model has a buffer with a running mean: put back all of model.state_dict(), not the parameters alone."
+    Trained(answer, draw, hollow=True).require_losses(
+        "The answer's tensors had no numbers here. Return the loss as a tensor; who needs the number reads it later."
     )
 
 
@@ -72,10 +61,9 @@ def replayed_training(model, optimizer, example):
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("state of the optimizer", "optimizer", 1, _optimizer_state),
-        Check("gradients stay in their memory", "gradients", 1, _gradients),
+        Check("state of the optimizer", "optimizer", 2, _optimizer_state),
+        Check("gradients stay in their memory", "gradients", 0.5, _gradients),
         Check("losses stay, and are not read", "losses", 1, _losses_stay),
-        Check("a warm-up leaves no trace", "warm-up", 1, _no_trace),
     ),
     controls=(
         ANSWERS.reference(8),
@@ -92,30 +80,30 @@ HIDDEN = HiddenPart(
         Control("eager", EAGER, 0),
         ANSWERS.edited("no replay", 0, ("        graph.replay()\n", "")),
         ANSWERS.edited("no warm-up", 0, (WARM, "pass")),
-        ANSWERS.edited("one warm-up", 7, ("(train(), train())", "train()")),
-        ANSWERS.edited("weights of the warm-up", 2, (RESTORE, "pass")),
+        ANSWERS.edited("one warm-up", 6, ("(train(), train())", "train()"), trap="Its state begins with zeros."),
+        ANSWERS.edited("weights of the warm-up", 0.5, (RESTORE, "pass")),
         ANSWERS.edited(
             "parameters only",
-            7,
+            6,
             ("in model.state_dict().items()}", "in model.named_parameters()}"),
             (
                 RESTORE,
                 "for name, value in model.named_parameters():\n        value.data.copy_(before[name])",
             ),
         ),
-        ANSWERS.edited("before is no copy", 2, ("name: value.clone()", "name: value")),
-        ANSWERS.edited("state of the warm-up", 7, (RESET, "pass")),
-        ANSWERS.edited("momentum alone", 7, (RESET, MOMENTUM)),
+        ANSWERS.edited("before is no copy", 0.5, ("name: value.clone()", "name: value")),
+        ANSWERS.edited("state of the warm-up", 6, (RESET, "pass"), trap="Its state begins with zeros."),
+        ANSWERS.edited("momentum alone", 6, (RESET, MOMENTUM), trap="Its state begins with zeros."),
         ANSWERS.edited("a list of Python", 7, ("return loss.clone()", "return loss.tolist()")),
-        ANSWERS.edited("state cleared", 7, (RESET, "optimizer.state.clear()")),
-        ANSWERS.edited("new gradients", 7, ("set_to_none=False", "set_to_none=True")),
-        ANSWERS.edited("gradients add up", 2, ("        optimizer.zero_grad(set_to_none=False)\n", "")),
+        ANSWERS.edited("state cleared", 6, (RESET, "optimizer.state.clear()"), trap="Its state begins with zeros."),
+        ANSWERS.edited("new gradients", 7.5, ("set_to_none=False", "set_to_none=True")),
+        ANSWERS.edited("gradients add up", 0.5, ("        optimizer.zero_grad(set_to_none=False)\n", "")),
         ANSWERS.edited("no clone of the loss", 7, ("return loss.clone()", "return loss")),
         ANSWERS.edited("a number of Python", 7, ("return loss.clone()", "return loss.item()")),
         ANSWERS.edited("reads the loss", 7, ("return loss.clone()", "return torch.tensor(loss.item())")),
-        ANSWERS.edited("the example is static", 7, ("example.clone()", "example")),
-        ANSWERS.edited("batch bound anew", 2, ("static.copy_(batch)", "static = batch")),
-        ANSWERS.edited("random state after the warm-up", 7, ("torch.set_rng_state(random_state)", "pass")),
+        ANSWERS.edited("the example is static", 7.5, ("example.clone()", "example")),
+        ANSWERS.edited("batch bound anew", 0.5, ("static.copy_(batch)", "static = batch")),
+        ANSWERS.edited("random state after the warm-up", 6, ("torch.set_rng_state(random_state)", "pass")),
         ANSWERS.edited("captures the forward only", 0, ("        loss.backward()\n        optimizer.step()\n", "")),
     ),
 )
