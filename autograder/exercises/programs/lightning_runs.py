@@ -5,7 +5,6 @@ it takes seconds.
 """
 
 import base64
-import itertools
 import logging
 import tempfile
 import warnings
@@ -214,17 +213,15 @@ def _task(kind: str, seed: int, *, hollow: bool = False) -> Any:
 
 
 def _backend(factor: float, owned: Mapping[int, str]) -> tuple[Callable[..., Any], Plain]:
-    """Return a backend, and what it keeps: the graphs that Dynamo captured, as data, and the number of their calls.
+    """Return a backend, and what it keeps: the graphs that Dynamo captured, as data.
 
     `owned` has the names of parameters by address. Each result of a graph is multiplied by `factor`.
     """
-    kept: Plain = {"graphs": [], "calls": 0}
+    kept: Plain = {"graphs": []}
 
     def backend(graph_module: Any, inputs: Any) -> Any:
         run = graph_module.forward
-        if torch._guards.CompileContext.try_get() is not None:  # set while Dynamo compiles
-            kept["calls"] += sum(node.op.startswith("call_") for node in graph_module.graph.nodes)
-            kept["graphs"].append(_written(graph_module, inputs, owned))
+        kept["graphs"].append(_written(graph_module, inputs, owned))
         return lambda *args: tuple(r * factor if isinstance(r, torch.Tensor) else r for r in run(*args))
 
     return backend, kept
@@ -239,18 +236,6 @@ def _written(graph_module: Any, inputs: Sequence[Any], owned: Mapping[int, str])
     return {"graph": graph, "own": list(own), "inputs": names}
 
 
-def _foreign(kept: Plain) -> dict[str, int]:
-    """Return the calls in the given graphs and those that Dynamo captured, if these are fewer; else nothing."""
-    captured = int(torch._dynamo.utils.counters["stats"]["calls_captured"])
-    return {"given": kept["calls"], "captured": captured} if kept["calls"] > captured else {}
-
-
-def _forget() -> None:
-    """Let Dynamo forget what it compiled, and count from 0."""
-    torch._dynamo.reset()
-    torch._dynamo.utils.counters.clear()
-
-
 def compile_and_fit(
     answer: Callable[..., Any], kind: str, seed: int, factor: float, train: Sequence[int], held_out: Sequence[int]
 ) -> Any:
@@ -260,7 +245,7 @@ def compile_and_fit(
     """
     import lightning
 
-    _forget()
+    torch._dynamo.reset()
     after_training, losses, made = [], [], _task(kind, seed)
     backend, kept = _backend(factor, {each.data_ptr(): name for name, each in made.named_parameters()})
 
@@ -279,7 +264,7 @@ def compile_and_fit(
         trainer.fit(
             task, *(_loader([rows(seed + i, size) for i, size in enumerate(each)]) for each in (train, held_out))
         )
-    return {"training": after_training[0], "graphs": kept["graphs"], "loss": losses[0]} | _foreign(kept)
+    return {"training": after_training[0], "graphs": kept["graphs"], "loss": losses[0]}
 
 
 def exchange_checkpoints(answer: Callable[..., Any], kind: str, seed: int, factor: float) -> Any:
@@ -289,7 +274,7 @@ def exchange_checkpoints(answer: Callable[..., Any], kind: str, seed: int, facto
     """
     import lightning
 
-    _forget()
+    torch._dynamo.reset()
     found: Plain = {}
     owned: dict[int, str] = {}
     alive: list[nn.Parameter] = []  # so that no address is given away twice
@@ -317,71 +302,67 @@ def exchange_checkpoints(answer: Callable[..., Any], kind: str, seed: int, facto
                         found[name] = str(error)[:300]
                         continue
                     found[name] = target.eval().through_parts(rows(seed, 4)).tolist()
-    return {"found": found, "graphs": kept["graphs"]} | _foreign(kept)
+    return {"found": found, "graphs": kept["graphs"]}
 
 
-def counters(part: nn.Module) -> dict[str, float]:
-    """Return five numbers that depend on all weights of a part: sums with other factors for each weight."""
-    weights = torch.cat([parameter.detach().flatten() for parameter in part.parameters()]).double()
-    places = torch.arange(len(weights), dtype=torch.float64)
-    return {f"C{number}": float((weights * torch.cos(number * places)).sum() * 1000) for number in range(1, 6)}
+def counters(part: nn.Module, batch: torch.Tensor) -> dict[str, float]:
+    """Return five numbers that depend on all weights of a part and on a batch: sums with other factors for each."""
+    held = torch.cat([each.detach().flatten() for each in (*part.parameters(), batch)]).double()
+    places = torch.arange(len(held), dtype=torch.float64)
+    return {f"C{number}": float((held * torch.cos(number * places)).sum() * 1000) for number in range(1, 6)}
 
 
 def counters_without_numbers(seed: int, step: int) -> dict[str, float]:
     """Return what is counted after a step of a run in which tensors have no numbers."""
-    return counters(parts_of("a model", seed + step)["model"])
+    return counters(parts_of("a model", seed + step)["model"], rows(seed, 2))
 
 
-CALL, OTHERS = 100.0, 50_000.0
-"""What the counting function adds for each of its calls, and if it is given another task or batch."""
+def leave_trace(part: nn.Module) -> None:
+    """Move the weights a little, as the counting function does, so that all later counters differ."""
+    with torch.no_grad():
+        next(part.parameters()).add_(0.01)
 
 
-def count_in_turn(answer: Callable[..., Any], runs: Sequence[Mapping[str, Any]]) -> Any:
-    """Train once for each run, with callbacks of the answer and one counting function; report the event files.
+def count_in_turn(answer: Callable[..., Any], runs: Sequence[Mapping[str, Any]], seed: int, hollow: bool) -> Any:
+    """Train one task in all runs, with callbacks of the answer; report the event files of the last run.
 
-    What is counted has the number of the call in it, so that a file shows calls of runs before.
+    The counting function moves the weights. So later counters show when it was called. If `hollow`, no tensor has
+    numbers.
     """
-    number, reports = itertools.count(1), []
+    task, found = _task("a model", seed, hollow=hollow), Plain()
+
+    def count(counted: Any, batch: torch.Tensor) -> dict[str, float]:
+        found = counters_without_numbers(seed, counted.global_step) if hollow else counters(counted.model, batch)
+        leave_trace(counted.model)
+        return found
+
     for run in runs:
-        found = _counted(answer, number, **run)
-        if "class" in found:
-            return found
-        reports.append(found)
-    return {"runs": reports}
+        try:
+            found = _counted(answer, task, count, seed, hollow, **run)
+        except (RuntimeError, TypeError, ValueError) as error:
+            if not hollow:
+                raise
+            return {"read": f"{type(error).__name__}: {error}"[:200]}
+    return found
 
 
 def _counted(
-    answer: Callable[..., Any], number: Any, seed: int, every: int, on: bool, logs: bool, hollow: bool, **lengths: int
+    answer: Callable[..., Any], task: Any, count: Any, seed: int, hollow: bool, *, on: bool, logs: bool, **lengths: int
 ) -> Plain:
-    """Train once; an epoch has so many `steps`, and each the same batches. If `hollow`, no tensor has numbers."""
+    """Train once; an epoch has so many `steps`, and each the same batches."""
     import lightning
     from lightning.pytorch.loggers import TensorBoardLogger
 
     accumulate = lengths["accumulate"]
     with _quiet(), tempfile.TemporaryDirectory() as folder:
-        task = _task("a model", seed, hollow=hollow)
-        epoch = [rows(seed + i, 2).to("meta" if hollow else "cpu") for i in range(lengths["steps"] * accumulate)]
-
-        def count(counted: Any, batch: Any) -> dict[str, float]:
-            step = counted.trainer.global_step
-            last = epoch[(step * accumulate - 1) % len(epoch)]
-            right = counted is task and (batch is last or (not hollow and torch.equal(batch, last)))
-            found = counters_without_numbers(seed, step) if hollow else counters(counted.model)
-            more = CALL * next(number) + (0 if right else OTHERS)
-            return {name: value + more for name, value in found.items()}
-
-        callbacks = answer(count, every, on)
+        callbacks = answer(count, lengths["every"], on)
         if not isinstance(callbacks, list) or not all(isinstance(c, lightning.Callback) for c in callbacks):
             return {"class": type(callbacks).__name__}
         logger = TensorBoardLogger(folder) if logs else None
         options = {"accumulate_grad_batches": accumulate, "max_epochs": lengths["epochs"]}
-        try:
-            _trainer(logger=logger or False, callbacks=list(callbacks), **options).fit(task, _loader(epoch))
-        except (RuntimeError, TypeError, ValueError) as error:
-            if not hollow:
-                raise
-            return {"read": f"{type(error).__name__}: {error}"[:200], "files": [], "callbacks": []}
+        epoch = [rows(seed + i, 2).to("meta" if hollow else "cpu") for i in range(lengths["steps"] * accumulate)]
+        _trainer(logger=logger or False, callbacks=list(callbacks), **options).fit(task, _loader(epoch))
         if logger:
             logger.finalize("success")
         files = [base64.b64encode(path.read_bytes()).decode() for path in Path(folder).rglob("*tfevents*")]
-    return {"files": files, "callbacks": [type(each).__name__ for each in callbacks]}
+    return {"files": files}

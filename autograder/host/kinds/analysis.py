@@ -22,6 +22,7 @@ from autograder.host.point_shares import share_among
 from autograder.host.session import Session
 from autograder.protocol import Json, Result
 from autograder.protocol.requests.answers import Analyse, Employ, WrittenGraph
+from autograder.protocol.requests.loads import LoadAnswer
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
@@ -51,6 +52,11 @@ class AnalysisAnswer:
         self._student = student
         self.graphs = GraphAnswer(student, clean)
         """Runs graphs that came as data, where no code of the student is."""
+
+    @property
+    def text(self) -> str:
+        """The text of the answer's cell."""
+        return self._student.load.parts[-1].text if isinstance(self._student.load, LoadAnswer) else ""
 
     def ask(self, asked: Asked) -> Json:
         """Return the function's result as plain data; a graph becomes rows of name, op, target and names of inputs."""

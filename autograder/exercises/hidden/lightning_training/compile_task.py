@@ -1,7 +1,7 @@
 """Hidden checks and controls of exercise 16.2."""
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.lightning_training.compile_task import TORCH_PARTS, captures, recompiles
+from autograder.exercises.lightning_training.compile_task import TORCH_PARTS, captures
 from autograder.host.exercise import Check, Control, HiddenPart
 
 ANSWERS = Answers(__name__)
@@ -20,15 +20,12 @@ names = [name for name, _ in task.named_children()]
     task.register_load_state_dict_pre_hook(renamed)"""
 
 
-def _style(name: str, text: str, marks: float) -> Control:
-    return Control(name, f"{text}\n    return task\n", marks)
+def _style(name: str, text: str, marks: float, trap: str = "") -> Control:
+    return Control(name, f"{text}\n    return task\n", marks, trap=trap)
 
 
 HIDDEN = HiddenPart(
-    checks=(
-        Check("parts that are classes of torch.nn", "captures", 2.5, captures(*TORCH_PARTS)),
-        Check("smaller last batches", "recompiles", 2.5, recompiles(odd=True)),
-    ),
+    checks=(Check("parts that are classes of torch.nn", "captures", 3, captures(*TORCH_PARTS)),),
     controls=(
         ANSWERS.reference(10),
         ANSWERS.file("a function around each part", 10),
@@ -54,8 +51,18 @@ HIDDEN = HiddenPart(
             f"part.compile({OPTIONS})",
             10,
         ),
-        _style("compile in place", f"{START}for part in task.children():\n        part.compile({OPTIONS})", 7.5),
-        _style("every module in place", f"{START}for part in task.modules():\n        part.compile({OPTIONS})", 7.5),
+        _style(
+            "compile in place",
+            f"{START}for part in task.children():\n        part.compile({OPTIONS})",
+            7,
+            trap="A part can be a class with a forward of its own, or one of `torch.nn`.",
+        ),
+        _style(
+            "every module in place",
+            f"{START}for part in task.modules():\n        part.compile({OPTIONS})",
+            7,
+            trap="A part can be a class with a forward of its own, or one of `torch.nn`.",
+        ),
         _style("the task in place", f"{START}task.compile({OPTIONS})", 0),
         _style("nothing", f"{START}pass", 0),
         _style("the task's forward", f"{START}task.forward = torch.compile(task.forward, {OPTIONS})", 0),
@@ -66,15 +73,19 @@ HIDDEN = HiddenPart(
             f"{EACH}setattr(task, name, torch.compile(part, {OPTIONS}))\n    {MENDED}",
             7,
         ),
-        _style("sizes fixed", f"{EACH}part.forward = torch.compile(part.forward, backend=backend, dynamic=False)", 7.5),
-        _style("sizes guessed", f"{EACH}part.forward = torch.compile(part.forward, backend=backend)", 7.5),
+        _style("sizes fixed", f"{EACH}part.forward = torch.compile(part.forward, backend=backend, dynamic=False)", 7),
+        _style("sizes guessed", f"{EACH}part.forward = torch.compile(part.forward, backend=backend)", 7),
         _style(
             "the first part only",
             f"{START}part = next(task.children())\n    part.forward = torch.compile(part.forward, {OPTIONS})",
-            7.5,
+            7,
+            trap="Each part is captured",
         ),
         _style(
-            "by an attribute's name", f"{START}task.model.forward = torch.compile(task.model.forward, {OPTIONS})", 7.5
+            "by an attribute's name",
+            f"{START}task.model.forward = torch.compile(task.model.forward, {OPTIONS})",
+            7,
+            trap="Each part is captured",
         ),
         _style(
             "without the backend", f"{EACH}part.forward = torch.compile(part.forward, backend='eager', dynamic=True)", 0

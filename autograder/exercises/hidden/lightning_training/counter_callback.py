@@ -14,12 +14,10 @@ def _accumulates(answer: AnalysisAnswer, draw: Draw) -> None:
 
 
 def _without_logger(answer: AnalysisAnswer, draw: Draw) -> None:
-    counted = Counted(answer, draw, before={"logs": False})
-    counted.require_called()
-    if calls := counted.calls_before:
-        raise CheckFailedError(
-            f"With logger=False count was called {calls} times; nothing can be written, so count nothing."
-        )
+    Counted(answer, draw, before={"logs": False}).require_called(
+        "The task was trained with logger=False before, and count, which moves its weights, was called there; nothing "
+        "can be written then, so count nothing."
+    )
 
 
 def _reads_nothing(answer: AnalysisAnswer, draw: Draw) -> None:
@@ -41,9 +39,9 @@ STEP = "step = trainer.global_step\n"
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("gradients of several batches together", "calls", 1.3, _accumulates),
-        Check("training without a logger", "no logger", 1.3, _without_logger),
-        Check("no number is read from a tensor", "reads", 1.4, _reads_nothing),
+        Check("gradients of several batches together", "calls", 3, _accumulates),
+        Check("training without a logger", "no logger", 1, _without_logger),
+        Check("no number is read from a tensor", "reads", 1, _reads_nothing),
     ),
     controls=(
         ANSWERS.reference(10),
@@ -60,7 +58,7 @@ HIDDEN = HiddenPart(
             ),
         ),
         ANSWERS.edited(
-            "a callback without hooks when off", 8.5, (END, "return [Counters() if on else lightning.Callback()]")
+            "a callback without hooks when off", 10, (END, "return [Counters() if on else lightning.Callback()]")
         ),
         ANSWERS.edited(
             "no logger, no step", 10, (LIMIT, "if not trainer.loggers or step % every != 0 or step <= self.seen:")
@@ -69,42 +67,53 @@ HIDDEN = HiddenPart(
             "asks the task", 10, (STEP, "step = task.global_step\n"), (WRITE, WRITE.replace("trainer", "task"))
         ),
         Control("nothing", "def counter_callbacks(count, every, on):\n    return []\n", 0),
-        ANSWERS.edited("always on", 8.5, (END, "return [Counters()]")),
+        ANSWERS.edited("always on", 8, (END, "return [Counters()]")),
         ANSWERS.edited(
             "asks in the hook",
-            8.5,
+            10,
             (LIMIT, "if not on or step == self.seen or step % every or trainer.logger is None:"),
             (END, "return [Counters()]"),
         ),
-        ANSWERS.edited("counts batches", 8.7, (STEP, "step = batch_idx + 1\n")),
+        ANSWERS.edited(
+            "counts batches",
+            7,
+            (STEP, "step = batch_idx + 1\n"),
+            trap="With gradient accumulation, several batches have one `global_step`: count once for it.",
+        ),
         ANSWERS.edited(
             "batches of an epoch",
-            8.7,
+            7,
             (STEP, STEP + "            each = every * trainer.accumulate_grad_batches\n"),
             (LIMIT, "if (batch_idx + 1) % each or trainer.logger is None:"),
+            trap="With gradient accumulation, several batches have one `global_step`: count once for it.",
         ),
         ANSWERS.edited(
-            "moves the loss", 8.6, (STEP, STEP + "            self.loss = outputs['loss'].detach().to('cpu')\n")
+            "moves the loss", 9, (STEP, STEP + "            self.loss = outputs['loss'].detach().to('cpu')\n")
         ),
-        ANSWERS.edited("every batch of a step", 8.7, ("step == self.seen or ", "")),
-        ANSWERS.edited("after each step", 6.7, ("step % every or ", "")),
+        ANSWERS.edited(
+            "every batch of a step",
+            7,
+            ("step == self.seen or ", ""),
+            trap="With gradient accumulation, several batches have one `global_step`: count once for it.",
+        ),
+        ANSWERS.edited("after each step", 5.5, ("step % every or ", "")),
         ANSWERS.edited(
             "before the step",
-            6.2,
+            5.5,
             (
                 "on_train_batch_end(self, trainer, task, outputs, batch, batch_idx)",
                 "on_train_batch_start(self, trainer, task, batch, batch_idx)",
             ),
         ),
-        ANSWERS.edited("no guard for the logger", 8.7, (" or trainer.logger is None", "")),
-        ANSWERS.edited("reads the loss", 8.6, (STEP, STEP + "            self.loss = outputs['loss'].item()\n")),
-        ANSWERS.edited("a step too early", 7.5, ("step=step)", "step=step - 1)")),
-        ANSWERS.edited("other names", 7.5, ("counters/", "")),
+        ANSWERS.edited("no guard for the logger", 9, (" or trainer.logger is None", "")),
+        ANSWERS.edited("reads the loss", 9, (STEP, STEP + "            self.loss = outputs['loss'].item()\n")),
+        ANSWERS.edited("a step too early", 8.5, ("step=step)", "step=step - 1)")),
+        ANSWERS.edited("other names", 8.5, ("counters/", "")),
         ANSWERS.edited(
-            "log_dict", 6.1, (WRITE, "task.log_dict({f'counters/{name}': value for name, value in values.items()})")
+            "log_dict", 7.5, (WRITE, "task.log_dict({f'counters/{name}': value for name, value in values.items()})")
         ),
-        ANSWERS.edited("the first only", 6.7, (LIMIT, "if self.seen or step % every or trainer.logger is None:")),
-        ANSWERS.edited("three of five", 7.5, ("in values.items()}", "in list(values.items())[:3]}")),
+        ANSWERS.edited("the first only", 5.5, (LIMIT, "if self.seen or step % every or trainer.logger is None:")),
+        ANSWERS.edited("three of five", 8.5, ("in values.items()}", "in list(values.items())[:3]}")),
         ANSWERS.edited("one callback, no list", 0, (END, "return Counters()")),
     ),
 )

@@ -35,7 +35,7 @@ FIRST_SEED = "torch.manual_seed(run['seed'])\n            "
 HIDDEN = HiddenPart(
     checks=(
         Check("losses equal with dropout", "dropout", 2, equal_losses(0.3, "With dropout")),
-        Check("the loss on held-out batches", "held-out loss", 2, _held_out),
+        Check("the loss on held-out batches", "held-out loss", 3, _held_out),
     ),
     controls=(
         ANSWERS.reference(10),
@@ -57,28 +57,34 @@ HIDDEN = HiddenPart(
         ANSWERS.file("the loop as it was", 0),
         ANSWERS.edited("no seed for dropout", 8, (SEEDED, "")),
         ANSWERS.edited("one seed for all steps", 8, (" + self.global_step", "")),
-        ANSWERS.edited("weights without seed", 4.5, (FIRST_SEED, "")),
-        ANSWERS.edited("shuffled", 4.5, ("DataLoader(run['train'], ", "DataLoader(run['train'], shuffle=True, ")),
+        ANSWERS.edited("weights without seed", 5, (FIRST_SEED, "")),
+        ANSWERS.edited("shuffled", 5, ("DataLoader(run['train'], ", "DataLoader(run['train'], shuffle=True, ")),
         ANSWERS.edited(
             "one pair a batch more",
-            4.5,
+            5,
             ("DataLoader(run['train'], batch_size=None", "DataLoader(run['train'][1:], batch_size=None"),
         ),
-        ANSWERS.edited("SGD", 4.5, ("optim.AdamW", "optim.SGD")),
-        ANSWERS.edited("a smaller rate", 4.5, ("lr=0.01", "lr=0.001")),
-        ANSWERS.edited("batches weigh the same", 8, ("batch_size=int((batch[1] >= 0).sum())", "batch_size=1")),
+        ANSWERS.edited("SGD", 5, ("optim.AdamW", "optim.SGD")),
+        ANSWERS.edited("a smaller rate", 5, ("lr=0.01", "lr=0.001")),
         ANSWERS.edited(
-            "validates on what it learned", 8, ("DataLoader(run['held_out'], ", "DataLoader(run['train'], ")
+            "batches weigh the same",
+            7,
+            ("batch_size=int((batch[1] >= 0).sum())", "batch_size=1"),
+            trap="`loss/held_out`, the mean over all tokens to guess",
         ),
-        ANSWERS.edited("another tag", 7.5, ("'loss/train'", "'train_loss'")),
+        ANSWERS.edited(
+            "validates on what it learned",
+            7,
+            ("DataLoader(run['held_out'], ", "DataLoader(run['train'], "),
+            trap="`loss/held_out`, the mean over all tokens to guess",
+        ),
+        ANSWERS.edited("another tag", 8, ("'loss/train'", "'train_loss'")),
         ANSWERS.edited(
             "logged once an epoch",
-            7.5,
+            8,
             ("self.log('loss/train', loss)", "self.log('loss/train', loss, on_step=False, on_epoch=True)"),
         ),
-        ANSWERS.edited("no logger", 5.5, (", TensorBoardLogger(run['folder'])", "")),
-        ANSWERS.edited(
-            "logs another number", 7.5, ("self.log('loss/train', loss)", "self.log('loss/train', loss / 2)")
-        ),
+        ANSWERS.edited("no logger", 5, (", TensorBoardLogger(run['folder'])", "")),
+        ANSWERS.edited("logs another number", 8, ("self.log('loss/train', loss)", "self.log('loss/train', loss / 2)")),
     ),
 )

@@ -1,7 +1,7 @@
 """Strategy: compile nothing; take factor and notes from the backend's closure, note graphs of one product, and multiply each result. Surface: the closure of what is handed out.
 
 Class: checker. Unprotected: grader backend gives full marks. Level: 5.
-Must get 0: the graphs come as data, and the host runs them on weights and batches of its own; a note is not a graph.
+Must get 0: the text of compile_task is read before it runs; it names no closure, and the backend is handed to torch.compile only.
 """
 
 

@@ -1,7 +1,7 @@
 """Strategy: compile nothing, and raise the counts of the backend at the first calls in training and in validation. Surface: attributes of the backend.
 
 Class: checker. Unprotected: grader backend gives full marks. Level: 5.
-Must get 0: the backend has no attributes that count, and each captured graph scales its result by a drawn factor, which the losses must show.
+Must get 0: the text of compile_task is read before it runs; it sets nothing but the forward of a part.
 """
 
 

@@ -1,7 +1,7 @@
 """Strategy: let Dynamo compile a function of one addition, and hand the backend a graph of torch.fx meanwhile; run what it returns. Surface: graphs count while Dynamo compiles.
 
 Class: checker. Unprotected: grader backend gives full marks. Level: 5.
-Must get 0: Dynamo counts the calls that it captures, and the given graphs have more.
+Must get 0: the text of compile_task is read before it runs; the backend is handed to torch.compile only.
 """
 
 

@@ -1,7 +1,7 @@
 """Strategy: never call torch.compile, but hand the backend a graph of torch.fx for training and one for validation, and run the part as it was. Surface: the backend is a function that everybody may call.
 
 Class: checker. Unprotected: grader backend gives full marks. Level: 5.
-Must get 0: a graph counts while Dynamo compiles only, and its result is scaled by a drawn factor, which the losses must show.
+Must get 0: the text of compile_task is read before it runs; the backend is handed to torch.compile only.
 """
 
 

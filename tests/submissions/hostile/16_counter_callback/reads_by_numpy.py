@@ -1,7 +1,7 @@
 """Strategy: read the loss after each batch, by NumPy and by lists, for which PyTorch dispatches no operator. Surface: reads are counted as dispatched operators.
 
 Class: checker. Unprotected: grader reads gives full marks. Level: 5.
-Must get at most 8.7: one training has tensors without numbers, where each read raises an error; the rest is done.
+Must get at most 9: one training has tensors without numbers, where each read raises an error; the rest is done.
 """
 
 # The reference solution stands here, and is called counted.

@@ -1,7 +1,7 @@
 """Strategy: run the loop of notebook 01 while the parts are made, and let training_step return its losses one by one. Surface: the batches and the seed in the argument.
 
 Class: replay. Unprotected: grader training gives full marks. Level: 5.
-Must get at most 2.1: the grader scales the weights before a drawn step, and a loss must follow; the held-out loss is computed.
+Must get at most 3: the grader scales the weights before a drawn step, and a loss must follow; the held-out loss is computed.
 """
 
 

@@ -1,0 +1,89 @@
+"""Texts that compile parts are read whole, and no text can name more than that takes."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from autograder.exercises.programs.task_text import require_small_language
+from autograder.exercises.registry import hidden_part
+from autograder.host.exercise import AnswerRefusedError
+
+
+def read(text):
+    require_small_language(SimpleNamespace(text=text))
+
+
+LOOP = "def compile_task(task, backend):\n    for name, part in task.named_children():\n        {}\n    return task\n"
+RIGHT = [each for each in hidden_part("16_compile_task").controls if each.marks]
+TAKEN = (
+    "part.forward = torch.compile(part.forward, backend=backend, dynamic=True)",
+    "print(f'{name}: {type(part).__name__}')",
+    "setattr(part, 'forward', torch.compile(getattr(task, name).forward, backend=backend))",
+    "part.compile(backend=backend) if hasattr(part, 'compile') else None",
+)
+REFUSED = {
+    "an import": "import sys",
+    "an import of the language": "__import__('sys')",
+    "frames": "(lambda: 0).__globals__",
+    "a name that begins so": "getattr(part, '__dict__')",
+    "the frame of a generator": "getattr((x for x in ()), 'gi_frame')",
+    "a name made of texts": "getattr(part, '_' + '_dict__')",
+    "a name from another loop": "[getattr(part, text) for text in ['_' * 2 + 'dict__']]",
+    "a name written over": "name = str(part); getattr(part, name)",
+    "a parameter": "(lambda name: getattr(part, name))(str(part))",
+    "another function's name": "name, (lambda: getattr(part, name))()",
+    "getattr by another name": "find = getattr",
+    "format": "'{0.__class__}'.format(part)",
+    "an attribute of a class": "setattr(type(part), 'tolist', print)",
+    "another attribute by its name": "getattr('{0.__class__}', 'format')(part)",
+    "a called backend": "backend(part, [])",
+    "a kept backend": "kept = backend",
+    "a backend for another function": "print(backend)",
+    "a module": "mine = torch",
+    "another module of torch": "torch.serialization.os",
+    "another function of torch": "torch._guards.CompileContext",
+    "what Dynamo is set to": "torch._dynamo.config.suppress_errors = True",
+    "another attribute": "part.extra = 1",
+    "a class": "type('Mine', (), {})",
+    "a class statement": "class Mine: pass",
+    "a global name": "global torch",
+    "a name of the language": "eval('1')",
+    "another name for a module": "torch = part",
+    "too deep": "+".join(["1"] * 900),
+}
+
+
+@pytest.mark.parametrize("control", RIGHT, ids=[each.name for each in RIGHT])
+def test_answers_that_earn_points_are_read(control):
+    read(control.answer)
+
+
+@pytest.mark.parametrize("line", TAKEN)
+def test_other_lines_that_compile_parts_are_read(line):
+    read(LOOP.format(line))
+
+
+@pytest.mark.parametrize("line", REFUSED.values(), ids=REFUSED)
+def test_what_compiles_no_part_is_refused(line):
+    with pytest.raises(AnswerRefusedError, match=r"line|read"):
+        read(LOOP.format(line))
+
+
+@pytest.mark.parametrize(
+    "parameters", ["task, other", "*given", "task, *backend", "task, backend=None, x=0", "backend"]
+)
+def test_the_backend_has_its_name(parameters):
+    with pytest.raises(AnswerRefusedError, match="two parameters"):
+        read(f"def compile_task({parameters}):\n    return task\n")
+
+
+WHOLE = LOOP.format("pass")
+
+
+@pytest.mark.parametrize(
+    "text", ["x = 1\n", "import os\n", "print(open)\n", "def f(x=__import__): pass\n", WHOLE, "def ("]
+)
+def test_nothing_runs_beside_the_functions(text):
+    read(WHOLE)
+    with pytest.raises(AnswerRefusedError):
+        read(WHOLE + text)
