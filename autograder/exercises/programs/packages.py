@@ -1,11 +1,16 @@
 """Exported programs and packages of them, for guards; the text of this file is sent to the worker, which calls guards.
 
+The host exports the programs and sends their files. With the promise as plain data, no answer would have to read a
+program.
+
 A promise is `{"dims", "dtypes", "ranges"}`: for each of three inputs its dimensions (a number, or the name of an open
 size) and its dtype, and for each open size its least and largest value, or None where nothing is the largest. A call
 is a list of tensors as `{"shape", "dtype", "value", "swapped"}`; the first two dimensions of a swapped one are so in
 memory.
 """
 
+import base64
+import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -52,18 +57,25 @@ def tensor(shape: Sequence[int], dtype: str, value: int, *, swapped: bool = Fals
     return tensor([shape[1], shape[0], *shape[2:]], dtype, value).transpose(0, 1)
 
 
+def saved(program: ExportedProgram) -> str:
+    """Return the bytes of a program's file as text."""
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return base64.b64encode(file.getvalue()).decode()
+
+
 def guarded_calls(
-    answer: Callable[..., Any], promise: Mapping[str, Any], calls: Sequence[Sequence[Given]]
+    answer: Callable[..., Any], program: str, calls: Sequence[Sequence[Given]]
 ) -> Sequence[Mapping[str, Any]]:
     """Return what a guard makes of each call: what it raises and says, or what it returns.
 
-    Which calls fit is known to the host alone.
+    What the saved program promises, and which calls fit, is known to the host alone.
     """
 
     def package(*inputs: torch.Tensor) -> list[int]:
         return [int(abs(each.reshape(-1)[0].item())) for each in inputs]
 
-    run, reports = answer(package, promised(**promise)), []
+    run, reports = answer(package, torch.export.load(io.BytesIO(base64.b64decode(program)))), []
     for call in calls:
         try:
             reports.append({"raised": "", "said": "", "returned": run(*[tensor(**each) for each in call])})

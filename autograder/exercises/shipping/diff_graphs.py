@@ -234,13 +234,13 @@ EXERCISE = Exercise(
         Check(
             "names do not matter",
             "names",
-            1.4,
+            1,
             finds(EQUAL, ("another number", "Literal arguments belong to a call.", (number,))),
         ),
         Check(
             "arguments",
             "arguments",
-            1.4,
+            1.5,
             finds(
                 ("swapped operands", "The order of operands belongs to a call.", (swapped,)),
                 ("swapped operands in a list", "Operands may stand in a list.", (listed,)),
@@ -249,7 +249,7 @@ EXERCISE = Exercise(
         Check(
             "an extra node",
             "nodes",
-            1.2,
+            2,
             finds(
                 ("an extra node", BEGINS, (inserted,)),
                 ("a node that nothing reads", "Each node counts, also one without users.", (unused,)),

@@ -134,7 +134,8 @@ def reported(answer: AnalysisAnswer, asked: Asked) -> list[Mapping[str, Any]]:
     calls = [*asked.fits, *(call for call, _, _ in asked.refused)]
     order = asked.promise.draw.sample(range(len(calls)), len(calls))
     given = [calls[place] for place in order]
-    found = answer.employ(packages, "guarded_calls", promise=asked.promise.told(), calls=given)
+    program = packages.saved(packages.promised(**asked.promise.told()))
+    found = answer.employ(packages, "guarded_calls", program=program, calls=given)
     if not isinstance(found, list) or len(found) != len(calls):
         raise CheckFailedError("guarded returned no function that can be called with tensors.")
     reports = dict(zip(order, found, strict=True))

@@ -263,9 +263,9 @@ EXERCISE = Exercise(
         "False, and the other must be close with near.",
     ),
     checks=(
-        Check("a size of the example", "sizes", 1.25, tells(average, centred, rounds=2)),
-        Check("positions of the example", "positions", 1.25, tells(positions, rounds=4)),
-        Check("training mode", "statistics", 1.25, tells(statistics, rounds=4)),
-        Check("a branch of the example", "branches", 1.25, tells(branch, rounds=4)),
+        Check("a size of the example", "sizes", 1.5, tells(average, centred, rounds=2)),
+        Check("positions of the example", "positions", 1.5, tells(positions, rounds=4)),
+        Check("training mode", "statistics", 1, tells(statistics, rounds=4)),
+        Check("a branch of the example", "branches", 1, tells(branch, rounds=4)),
     ),
 )

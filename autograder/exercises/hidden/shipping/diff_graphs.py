@@ -1,5 +1,7 @@
 """Hidden checks and controls of exercise 14.3."""
 
+from collections.abc import Callable
+
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.shipping.diff_graphs import (
     Case,
@@ -106,6 +108,17 @@ def doubled(pair: Pair) -> None:
     pair.begins(("doubled30",))
 
 
+def literal_in_place(value: int) -> Callable[[Pair], None]:
+    """Return an edit that adds a number in place of an input; an answer may have this number for the input."""
+
+    def edit(pair: Pair) -> None:
+        for rows, operand in ((pair.before, node("y")), (pair.after, value)):
+            rows.insert(-1, row("added", "add.Tensor", node("x"), operand))
+        pair.begins(("added",))
+
+    return edit
+
+
 KEYWORDS = "Keywords belong to a call; their order does not."
 TYPES = "1, 1.0 and True are equal in Python, and different arguments."
 COPIES = "Of equal nodes the first ones have partners; the rest have none."
@@ -119,21 +132,28 @@ def _case(about: str, rule: str, *edits: object) -> Case:
 HIDDEN = HiddenPart(
     checks=(
         Check(
-            "other orders, operators and sizes",
+            "other orders, operators and operands",
             "nodes",
-            1.0,
+            1,
             finds(
-                _case("a value that is doubled 40 times", "A key must not hold the keys of its operands.", doubled),
                 _case("graphs whose nodes moved", "The order of independent nodes says nothing.", moved),
                 _case("another operator", "The operator belongs to a call.", operator, moved),
                 _case("another input", "Inputs are known by their position.", exchanged_inputs, moved),
+                *(
+                    _case(
+                        f"x + y and x + {value}",
+                        "An operand is no literal: mark it in its key.",
+                        literal_in_place(value),
+                    )
+                    for value in range(4)
+                ),
                 _case("changes in both branches", "Each place counts where a difference begins.", both_branches),
             ),
         ),
         Check(
             "constants",
             "constants",
-            1.0,
+            0.5,
             finds(
                 _case("a constant with other numbers", VALUES, other_numbers),
                 _case("a constant of another dtype", VALUES, other_dtype),
@@ -142,7 +162,7 @@ HIDDEN = HiddenPart(
         Check(
             "types and keywords",
             "arguments",
-            1.0,
+            0.5,
             finds(
                 _case("a float in place of an int", TYPES, whole_as_float),
                 _case("True in place of 1", TYPES, one_as_true),
@@ -153,11 +173,17 @@ HIDDEN = HiddenPart(
         Check(
             "equal calls",
             "equal calls",
-            1.0,
+            0.5,
             finds(
                 _case("a call that is made twice before", COPIES, twice_before),
                 _case("a call that is made twice after", COPIES, twice_after),
             ),
+        ),
+        Check(
+            "a deep graph",
+            "depth",
+            1,
+            finds(_case("a value that is doubled 40 times", "A key must not hold the keys of its operands.", doubled)),
         ),
     ),
     controls=(
@@ -172,18 +198,24 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited("nothing differs", 0, ("return (starts(one, other), starts(other, one))", "return ([], [])")),
         ANSWERS.edited("one list", 0, ("return (starts(one, other), starts(other, one))", "return starts(one, other)")),
-        ANSWERS.edited("inputs by name", 6.6, ("inputs.index(node)", "node.name")),
-        ANSWERS.edited("constants by name", 7, ("what = (tensor.dtype, tensor.tolist())", "what = node.target")),
-        ANSWERS.edited("constants by dtype", 7, ("tensor.tolist()", "0")),
-        ANSWERS.edited("constants by their numbers", 7, ("tensor.dtype, tensor.tolist()", "0, tensor.tolist()")),
-        ANSWERS.edited("no keywords", 7, ("sorted(node.kwargs.items())", "0")),
-        ANSWERS.edited("keywords as they come", 7, ("sorted(node.kwargs.items())", "node.kwargs")),
-        ANSWERS.edited("positions of nodes", 3.4, ("known[each])", "len(known))")),
-        ANSWERS.edited("operators only", 4.4, ("('node', known[each])", "'node'")),
-        ANSWERS.edited("all that differs", 1, ("if not missing.intersection(node.all_input_nodes)", "")),
+        ANSWERS.edited("inputs by name", 7, ("inputs.index(node)", "node.name")),
+        ANSWERS.edited("constants by name", 7.5, ("what = (tensor.dtype, tensor.tolist())", "what = node.target")),
+        ANSWERS.edited("constants by dtype", 7.5, ("tensor.tolist()", "0")),
+        ANSWERS.edited("constants by their numbers", 7.5, ("tensor.dtype, tensor.tolist()", "0, tensor.tolist()")),
+        ANSWERS.edited("no keywords", 7.5, ("sorted(node.kwargs.items())", "0")),
+        ANSWERS.edited("keywords as they come", 7.5, ("sorted(node.kwargs.items())", "node.kwargs")),
+        ANSWERS.edited("positions of nodes", 3, ("known[each])", "len(known))")),
+        ANSWERS.edited("operands as bare numbers", 7, ("('node', known[each])", "known[each]")),
         ANSWERS.edited(
-            "a set of classes", 7, ("left[number] -= 1\n", "left[number] -= number not in others.values()\n")
+            "keys in keys",
+            7,
+            ("numbers.setdefault(repr((node.op, what, operands)), len(numbers))", "repr((node.op, what, operands))"),
         ),
-        ANSWERS.edited("without the operator", 5.8, ("else node.target", "else node.op")),
+        ANSWERS.edited("operators only", 2.5, ("('node', known[each])", "'node'")),
+        ANSWERS.edited("all that differs", 0.5, ("if not missing.intersection(node.all_input_nodes)", "")),
+        ANSWERS.edited(
+            "a set of classes", 7.5, ("left[number] -= 1\n", "left[number] -= number not in others.values()\n")
+        ),
+        ANSWERS.edited("without the operator", 5, ("else node.target", "else node.op")),
     ),
 )
