@@ -88,7 +88,10 @@ HIDDEN = HiddenPart(
             "all that the first call wrote is state", 10.5, (" if line not in after for launch", " for launch")
         ),
         ANSWERS.edited(
-            "state is what both calls write", 9, ("line not in after for launch", "line in after for launch")
+            "state is what both calls write",
+            9,
+            ("line not in after for launch", "line in after for launch"),
+            trap='Do not report as rebound the state that a `"first call only"` line wrote.',
         ),
         ANSWERS.edited(
             "written by the same launch",
