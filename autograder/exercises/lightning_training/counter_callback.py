@@ -143,9 +143,12 @@ def moments_of_the_loop(seed: int, before: int, steps: int, accumulate: int, epo
 
 def moments_without_numbers(seed: int, steps: int) -> Iterator[Moment]:
     """Give a moment for each step of a training in which counters depend on the step alone."""
-    for step in range(steps + 1):
+
+    def moment(step: int) -> Moment:
         right = lightning_runs.counters_without_numbers(seed, step)
-        yield lambda found, step=step, right=right: Counting(step, right=True) if near(found, right) else None
+        return lambda found: Counting(step, right=True) if near(found, right) else None
+
+    yield from map(moment, range(steps + 1))
 
 
 def near(found: Values, expected: Values) -> bool:
