@@ -16,45 +16,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from course_lib.errors import GraphError
 from course_lib.graph.memory import ByteBound, Storages, distinct_bytes, storage_of, tensors_in
 from course_lib.graph.noted_launches import Launch, noted_launches
+from course_lib.graph.operator_calls import Call, calls_of, is_free
 from course_lib.graph.shapes import describe_value, require_several
 from course_lib.isolation import modes_kept
 from course_lib.layouts import require_plain
 
-# Operators that launch no kernel: they query a tensor, or return uninitialised memory.
-FREE = frozenset(
-    """
-    aten::_unsafe_view aten::_reshape_alias aten::lift_fresh aten::lift_fresh_copy aten::detach aten::is_same_size
-    aten::sym_size aten::sym_stride aten::sym_numel aten::sym_storage_offset aten::empty aten::empty_like
-    aten::empty_strided aten::new_empty aten::new_empty_strided aten::_assert_async aten::_version aten::set_
-    aten::resize_ prim::device
-    """.split()  # noqa: SIM905  # a list of so many names reads best as a block
-)
 # Operators in place that overwrite their first operand without reading it.
 OVERWRITING = frozenset(
     "aten::copy_ aten::fill_ aten::zero_ aten::normal_ aten::uniform_ aten::bernoulli_ aten::random_".split()  # noqa: SIM905
 )
-
-
-def _native_dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
-    if x.numel() == 0:
-        return x, torch.empty_like(x)  # PyTorch's mask has the dtype of x here
-    mask = torch.empty_like(x, dtype=torch.bool)
-    if train is False:
-        return x.clone(), mask.fill_(True)
-    mask.bernoulli_(1 - p)
-    kept = x.mul(mask)
-    return torch.ops.aten.mul_.Scalar(kept, 1 / (1 - p) if p < 1 else 0.0), mask  # rounds the factor to the dtype of x
-
-
-def _native_dropout_backward(grad: torch.Tensor, mask: torch.Tensor, scale: float) -> torch.Tensor:
-    return grad * mask * scale
-
-
-# Operators that launch several kernels on a CPU, as PyTorch writes them there; each of these counts.
-SEVERAL: Mapping[Any, Callable[..., Any]] = {
-    torch.ops.aten.native_dropout.default: _native_dropout,
-    torch.ops.aten.native_dropout_backward.default: _native_dropout_backward,
-}
+# Operators that read as many rows of a table, their first operand, as they write.
+GATHERS = frozenset({"aten::embedding", "aten::index_select"})
 
 
 @dataclass(frozen=True)
@@ -90,13 +62,13 @@ def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
         >>> cost(lambda x, bias: torch.nn.functional.silu(x + bias), (x, bias)).launches
         2
 
-    The inputs are real or fake tensors. Each operator that PyTorch dispatches is one launch: it reads its distinct
-    operands and writes its results. An expanded operand is read once. Views and queries of shapes cost nothing. An
+    The inputs are real or fake tensors. Each operator with a kernel is one launch: it reads its distinct operands and
+    writes its results. One that calls others in its place, as `masked_fill` does, is charged for these
+    (`course_lib.graph.operator_calls`). An expanded operand is read once. Views and queries of shapes cost nothing. An
     operator of `course_lib.kernels` is one launch, regardless of its eager body; one made by `kernel_operator` of
     `course_lib.kernel_programs` is charged for each kernel that it launches. A gather (`embedding`, `index_select`) is
-    charged for the rows that it reads.
-
-    `torch.cond` costs what its costlier branch does; any other operator that calls functions is one launch.
+    charged for the rows that it reads. `torch.cond` costs what its costlier branch does; any other operator that calls
+    functions is one launch.
 
     `flops` follow `torch.utils.flop_counter`. `minimum_bytes` is the traffic of one ideal kernel: inputs and
     parameters that are used are read once, and results, gradients left in `.grad` and changes in place are written
@@ -143,9 +115,7 @@ class _Counter(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func in SEVERAL:
-            with self:
-                return SEVERAL[func](*args, **kwargs)
+        calls = _launching(func, args, kwargs)  # found first, because the operator may change its operands
         with noted_launches() as launches:
             result = func(*args, **kwargs)
         self.storages.saw(tensors_in((args, kwargs)), tensors_in(result))
@@ -154,10 +124,8 @@ class _Counter(TorchDispatchMode):
         elif launches:
             self._charge_launches(launches)
             self.minimum.saw_read(tensors_in((args, kwargs)))
-        elif not _is_free(func):
-            before = self.bytes_read + self.bytes_written, self.flops
-            self._charge(func, args, kwargs, result)
-            self.by_launch.append((self.bytes_read + self.bytes_written - before[0], self.flops - before[1]))
+        elif not is_free(func):
+            self._charge(func, args, kwargs, result, calls)
         return result
 
     def _charge_launches(self, launches: Sequence[Launch]) -> None:
@@ -185,32 +153,45 @@ class _Counter(TorchDispatchMode):
         self.bytes_written += written
         self.by_launch.append((read + written, 0))
 
-    def _charge(self, func: Any, args: tuple[object, ...], kwargs: dict[str, object], result: object) -> None:
+    def _charge(
+        self, func: Any, args: tuple[object, ...], kwargs: Mapping[str, object], result: object, calls: Sequence[Call]
+    ) -> None:
+        """Charge an operator, or the several calls that it makes in its place."""
+        for call in calls if len(calls) > 1 else [Call(func, args, kwargs, result)]:
+            self._charge_launch(call)
         read, mutated = _operands(func, args, kwargs)
-        written = mutated or tensors_in(result)
-        self.operators.append(func._schema.name.removeprefix("aten::").replace("::", "."))
-        if flops := flops_of(func, args, kwargs, result):
-            self.flops += flops
-            sides = [size for each in tensors_in((args, kwargs, result)) for size in each.shape[-2:]]
-            self.longest_side = max(self.longest_side, *sides)
-        if func._schema.name in ("aten::embedding", "aten::index_select"):
+        if func._schema.name in GATHERS:
             table, *read = read
-            self.bytes_read += distinct_bytes(written)
-            self.minimum.saw_rows_read(table, distinct_bytes(written))
-        self.bytes_read += distinct_bytes(read)
+            self.minimum.saw_rows_read(table, distinct_bytes(tensors_in(result)))
         self.minimum.saw_read(read)
-        self.bytes_written += distinct_bytes(written)
         self.minimum.saw_written(mutated)
 
+    def _charge_launch(self, call: Call) -> None:
+        read, mutated = _operands(call.operator, call.args, call.kwargs)
+        written = mutated or tensors_in(call.result)
+        self.operators.append(call.operator._schema.name.removeprefix("aten::").replace("::", "."))
+        flops = flops_of(call.operator, call.args, call.kwargs, call.result)
+        if flops:
+            sides = [size for each in tensors_in((call.args, call.kwargs, call.result)) for size in each.shape[-2:]]
+            self.longest_side = max(self.longest_side, *sides)
+        if call.operator._schema.name in GATHERS:
+            read = [*read[1:], *written]  # as many bytes of the table as of the rows that are written
+        bytes_read, bytes_written = distinct_bytes(read), distinct_bytes(written)
+        self.flops += flops
+        self.bytes_read += bytes_read
+        self.bytes_written += bytes_written
+        self.by_launch.append((bytes_read + bytes_written, flops))
 
-def _is_free(func: Any) -> bool:
-    returns = func._schema.returns
-    is_view = bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
-    return is_view or func._schema.name in FREE
+
+def _launching(func: Any, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[Call, ...]:
+    """Return the calls of other operators that launch kernels; of one that counts operations, none."""
+    if not isinstance(func, torch._ops.OpOverload) or func.overloadpacket in _formulas():
+        return ()
+    return calls_of(func, args, kwargs)
 
 
 def _operands(
-    func: Any, args: Sequence[object], kwargs: dict[str, object]
+    func: Any, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Return the tensors that an operator reads, and those that it writes to in place."""
     read: list[torch.Tensor] = []
