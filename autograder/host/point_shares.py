@@ -15,6 +15,7 @@ def share_among(
     require: Callable[[Case], object],
     *,
     noun: str = "programs",
+    verdict: str = "are right",
     where: Callable[[Case], str] | None = None,
     together: bool = False,
 ) -> None:
@@ -22,7 +23,8 @@ def share_among(
 
     The error's share is that of the right cases, and of what wrong ones earned nevertheless; with `together` it is 0
     unless all are right. The message is that of the first case that changes what a program computes, or of the first
-    wrong case. `noun` names the cases in the message. With `where`, an answer that raises on a case is wrong about
+    wrong case. `noun` names the cases in the message, `verdict` what
+    the others lack. With `where`, an answer that raises on a case is wrong about
     that case only, and `where(case)` begins the sentence about it. If it raises on all cases, its own error is raised.
     """
     wrong: list[CheckFailedError] = []
@@ -41,7 +43,7 @@ def share_among(
         raise raised[0]
     if wrong:
         right = len(cases) - len(wrong)
-        counted = f" ({right} of {len(cases)} {noun} are right.)" if len(cases) > 1 else ""
+        counted = f" ({right} of {len(cases)} {noun} {verdict}.)" if len(cases) > 1 else ""
         earned = 0.0 if together else (right + sum(error.share for error in wrong)) / len(cases)
         told = next((error for error in wrong if error.changes), wrong[0])
         raise CheckFailedError(f"{told}{counted}", share=earned, changes=told.changes)

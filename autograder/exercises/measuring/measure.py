@@ -20,7 +20,7 @@ from course_lib.timing import NoisyMachine
 NAMES = ("eager", "fused", "compiled", "tiled", "streamed", "packed")
 SAMPLES = 500  # so many that any random order is good enough, also one that shuffles the whole list
 EXACT = 1e-6  # relative; a median is one number, or the middle of two
-UPSIDE_DOWN = "It is upside down: above 1 means that the second is faster, so divide the first by the second."
+ABOVE_1 = "Above 1 means that the second is faster: divide the first by the second."
 KEYS = ("median_us", "spread_us", "n", "ratio", "environment")
 
 Noise = Callable[[Draw], dict[str, float]]
@@ -175,7 +175,7 @@ def _require_ratio_of_medians(report: Mapping[str, Any], programs: list[str], ti
         right = own[0] / own[1]
     if not _is_number(found) or abs(found / right - 1) > EXACT:
         inverted = _is_number(found) and abs(found * right - 1) <= EXACT
-        said = UPSIDE_DOWN if inverted else "The ratio is the median of the first over the median of the second."
+        said = ABOVE_1 if inverted else "The ratio is the median of the first over the median of the second."
         raise CheckFailedError(f"Of the times given, ratio is {contrasted(found, right)}. {said}")
 
 
@@ -192,7 +192,7 @@ def _is_of_these_times(found: float, programs: list[str], times: list[list[Any]]
 
 def _told(found: Any, true: float, tolerance: float, programs: list[str], says: str) -> str:
     if _is_number(found) and abs(found * true - 1) <= tolerance:
-        says = UPSIDE_DOWN
+        says = f"It is upside down. {ABOVE_1}"
     elif not _is_number(found) or abs(found / true - 1) > 0.6:
         says = "The ratio is the median of the first over the median of the second."
     return f"{programs[1]} is {true:.2f} times as fast as {programs[0]}; ratio is {found!r:.20}. {says}"

@@ -81,7 +81,7 @@ def finds(part: str, extras: tuple[int, ...]) -> Callable[[ValueAnswer, Draw], N
             expected = about["right"]
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError(f"read_table returned {found!r:.120}; expected a dict with {', '.join(PARTS)}.")
-            if found[part] != expected:
+            if found[part] not in (expected, [expected], (expected,)):  # a list of the one name is as good
                 says = _form(found[part]) or named_mistake(found[part], about["wrong"])
                 says = says or SAYS[part]
                 raise CheckFailedError(
@@ -94,7 +94,7 @@ def finds(part: str, extras: tuple[int, ...]) -> Callable[[ValueAnswer, Draw], N
 def _form(found: Any) -> str:
     """Return a sentence about an answer that is no name."""
     if isinstance(found, list):
-        return "Return the one name as a text, not a list of names."
+        return "Return the one name, not a list of several."
     if isinstance(found, dict):
         return "That is a whole row; return its entry `node`."
     if isinstance(found, int):

@@ -155,6 +155,7 @@ def _require_calls(artifact: Artifact, case: Rewriting) -> None:
     for turn in case.wrong_turns:
         if turn.calls == found:
             raise CheckFailedError(f"In the program {name}: {turn.says}", changes=changes)
+    behind = min(case.behind, found)
     for target, number in counted.items():
         if number != case.counts[target]:
             raise CheckFailedError(
@@ -163,8 +164,8 @@ def _require_calls(artifact: Artifact, case: Rewriting) -> None:
                 changes=changes,
             )
     raise CheckFailedError(
-        f"In the program {name} the result makes {found} calls; {case.calls} are right"
-        f"{f', with the {case.behind} behind its outputs' if case.behind else ''}."
+        f"In the program {name} the result makes {found - behind} calls; {case.calls - behind} are right"
+        f"{f', not counting the {behind} drawn behind its outputs' if behind else ''}."
         f"{_because(case, left=found > case.calls)}"
     )
 

@@ -152,6 +152,14 @@ def test_a_backend_that_changes_nothing_is_told_that_tanh_still_runs():
     assert any("what runs computes tanh" in text for text in messages(record).values())
 
 
+def test_a_backend_that_replaces_the_first_tanh_alone_is_told_that_others_are_left():
+    record = judged("10_minimal_backend", known_answer("10_minimal_backend", "only the first tanh"), hidden=False)
+
+    assert record.points == 0
+    assert "a graph has a new formula and still calls tanh " in record.checks[0].message
+    assert record.checks[0].message.endswith("e. Replace every tanh of a graph.")  # once or twice
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_no_partition_of_a_small_graph_has_fewer_parts_than_the_answer_says(name):
     rows = small(Draw(5, name), name)

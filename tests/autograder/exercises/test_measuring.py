@@ -17,7 +17,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from course_lib.models import program_from_steps
 from course_lib.timing import Flaw, NoisyMachine
-from tests.autograder.exercises.judged import judged, messages, said
+from tests.autograder.exercises.judged import judged, messages, reference, said
 from tests.drawn import third
 
 WINDOWS = (("gelu",), ("matmul", "softmax"))
@@ -61,6 +61,13 @@ def test_what_is_no_script_is_answered_in_a_sentence(returned, words):
     record = judged("02_find_the_flaw", f"def mend(script):\n    return {returned}\n", hidden=False, seed=5)
     assert record.points < record.max_points
     assert words in " ".join(messages(record).values())
+
+
+def test_a_ratio_that_is_upside_down_is_called_so_once():
+    change = ("medians[programs[0]] / medians[programs[1]]", "medians[programs[1]] / medians[programs[0]]")
+    told = messages(judged("02_measure", reference("02_measure", change), seed=5)).values()
+    assert [message.lower().count("upside down") for message in told] == [1]
+    assert all(message.endswith("means that the second is faster: divide the first by the second.") for message in told)
 
 
 PAIRS = "[name for _ in range(request['samples']) for name in random.sample(programs, 2)]"

@@ -42,6 +42,17 @@ def test_a_likely_mistake_is_named(exercise_id, name, answer, words):
     assert record.points < record.max_points
 
 
+@pytest.mark.parametrize(("form", "points"), [("[{}]", 3), ("({},)", 3), ("[{}, {}]", 0)])
+def test_a_list_of_the_one_name_is_as_good_as_the_name(form, points):
+    parts = {"leaf_module": "r['op'] == 'call_module'", "two_users": "r['users'] == 2"}
+    parts["dead"] = "not r['users'] and r['op'] != 'output'"
+    names = {part: f"next(r['node'] for r in rows if {fits})" for part, fits in parts.items()}
+    answer = ", ".join(f"'{part}': {form.replace('{}', name)}" for part, name in names.items())
+    record = judged("00_read_a_table", f"def read_table(rows):\n    return {{{answer}}}\n", seed=5)
+    assert record.points == points
+    assert all("not a list of several" in message for message in messages(record).values())
+
+
 @pytest.mark.parametrize("extra", [0, 1, 5, 12])
 def test_a_table_has_one_node_of_each_kind_that_is_asked_for(extra):
     for seed in range(50):

@@ -1,5 +1,7 @@
 """Checks of passes that tidy: what is counted, what is compared, and how often."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import fx, nn
@@ -31,6 +33,17 @@ def unchanged(gm):
     return gm
 
 
+def with_three_more(gm):
+    (output,) = gm.graph.find_nodes(op="output")
+    with gm.graph.inserting_before(output):
+        last = output.args[0]
+        for _ in range(3):
+            last = gm.graph.call_function(torch.clone, (last,))
+        output.args = (last,)
+    gm.recompile()
+    return gm
+
+
 def without_dead(gm):
     gm.graph.eliminate_dead_code()
     gm.recompile()
@@ -49,6 +62,14 @@ def two_dead(x):
 
 def of(function, calls, **options):
     return Rewriting(Program("`f`", lambda: function, (ROWS,), 0, ((TensorSpec((5, 4)),),)), calls, **options)
+
+
+def test_calls_that_were_drawn_behind_a_program_are_not_counted_in_the_message():
+    case = replace(of(dead, 4), behind=3)
+
+    assert "makes 2 calls; 1 are right, not counting the 3 drawn behind its outputs." in verdict(
+        rewritten([case]), with_three_more
+    )
 
 
 def test_calls_that_are_left_are_counted_and_points_are_shared():

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from autograder.host.artifacts import read_artifact
-from autograder.host.checks.training_step import LEAST, Passed, score
+from autograder.host.checks.training_step import LEAST, Passed, advice_on, score
 from autograder.host.checks.training_step import counted as counted_and_compared
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
@@ -30,6 +30,17 @@ def test_what_is_unchanged_or_worse_earns_nothing():
 def test_the_best_or_better_earns_all_and_never_more():
     assert score(BEST, BEFORE, BEST) == 1
     assert score({"launches": 1, "bytes": 1}, BEFORE, BEST) == 1
+
+
+def test_the_advice_names_the_counters_that_can_fall_and_speaks_of_fusion_only_where_calls_can():
+    best = {"kernels": 9, "launches": 20, "saved_bytes": 100}
+    assert advice_on({"kernels": 9, "launches": 20, "saved_bytes": 102}, best) == (
+        "Still above a good result: saved_bytes. The kernels are few enough: what they read, write and keep for "
+        "backward can be less."
+    )
+    assert advice_on({"kernels": 10, "launches": 20, "saved_bytes": 102}, best) == (
+        "Still above a good result: kernels, saved_bytes. Look for the residual as first and as second term."
+    )
 
 
 def test_each_counter_has_its_part():
