@@ -214,8 +214,8 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("the order gives each program its turns", "order", 1, gives_turns),
-        Check("median, spread and n are those of the times", "summary", 1, summarises),
-        Check("the environment stands beside the numbers", "environment", 1, says_where),
+        Check("median, spread and n are those of the times", "summary", 1.5, summarises),
+        Check("the environment stands beside the numbers", "environment", 0.5, says_where),
         Check("the ratio on a quiet machine", "quiet machine", 1, right_ratio(quiet, 0.03, "", formula=True)),
         Check(
             "the ratio on a machine that gets slower",

@@ -39,7 +39,7 @@ def random_program(draw: Draw, wish: Wish) -> Question:
     inputs = [f"x{number}" for number in range(3)]
     sizes = {"x0": large, "x1": large, "x2": columns}
     rows: list[Question] = []
-    for number in range(wish.rows):
+    for number in sorted(draw.sample(range(100), wish.rows)):
         small = draw.integer(0, 99) < 100 * wish.small
         values = [name for name in sizes if not small or sizes[name] == columns]
         reads = _reads(draw, values, wish.far)
