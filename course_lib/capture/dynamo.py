@@ -18,6 +18,7 @@ from torch import fx, nn
 
 from course_lib.capture.captured import Captured
 from course_lib.capture.failure_causes import explaining
+from course_lib.capture.outside_state import coroutines_of
 from course_lib.capture.source_lines import lines_of_nodes
 
 # Guards on the whole process or on functions of torch itself; they do not concern the program.
@@ -52,6 +53,8 @@ def capture_dynamo(
     compiled: Callable[..., Any] = torch.compile(function, backend=keep)
     run = call(compiled)
     with explaining("dynamo", model), _counted() as counted:
+        if coroutines := coroutines_of(model):
+            raise RuntimeError(f"coroutines end the process: {', '.join(coroutines)}")
         run(*inputs, **keyword_inputs)
     first = list(graphs)  # later calls may add guards
     named = {"graph" if len(first) == 1 else f"graph_{index}": graph for index, graph in enumerate(first)}

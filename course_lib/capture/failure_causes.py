@@ -85,6 +85,11 @@ FORWARD_MODE = Cause(
     "the program takes forward-mode derivatives (jvp, jacfwd, dual numbers), at which PyTorch may end the process here",
     "Capture with mode 'make_fx', 'dynamo' or 'export', or take the derivative with torch.func.vjp or grad.",
 )
+COROUTINE = Cause(
+    "coroutines end the process",
+    "the program drives a coroutine, after which Dynamo may end the process",
+    "Call plain functions, or capture with mode 'make_fx' or 'export'.",
+)
 TRACE = (
     FORWARD_MODE,
     Cause(
@@ -141,7 +146,7 @@ CAUSES: Mapping[str, tuple[Cause, ...]] = {
     "trace": TRACE,
     "script": SCRIPT,
     "make_fx": (VALUE, NUMPY, OUTPUT),
-    "dynamo": (VALUE, OUTPUT),
+    "dynamo": (COROUTINE, VALUE, OUTPUT),
     "export": (VALUE, OUTPUT, NUMPY),
     "aot": (VALUE, OUTPUT, NUMPY),
     "lazy": LAZY,

@@ -7,6 +7,7 @@ keeps, files, and iterators that are half used are not found.
 import builtins
 import dis
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -21,6 +22,7 @@ from course_lib.isolation import Restore, is_users, restore_of
 from course_lib.module_hooks import hooks_of_all_modules, own_hooks
 
 MISSING = object()
+ASYNCHRONOUS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
 _ATTRIBUTES = attributes_or(id)
 
 
@@ -41,6 +43,13 @@ def variables_of(program: object) -> tuple[tuple[Variable, ...], frozenset[str]]
     walk = _Walk()
     walk.visit(program)
     return tuple(walk.found.values()), frozenset(walk.names)
+
+
+def coroutines_of(program: object) -> list[str]:
+    """Return the names of coroutines and asynchronous generators that code of the user's in a program may drive."""
+    walk = _Walk()
+    walk.visit(program)
+    return sorted(name for name, inside in walk.coroutines.items() if inside or name in walk.names)
 
 
 def restore_outside(variables: tuple[Variable, ...], *held: object) -> Restore:
@@ -83,6 +92,7 @@ class _Walk:
     def __init__(self) -> None:
         self.found: dict[tuple[int, str], Variable] = {}
         self.names: set[str] = set()  # of variables and attributes
+        self.coroutines: dict[str, bool] = {}  # name -> whether another function defines it
         self._seen: set[int] = set()
 
     def visit(self, value: Any) -> None:
@@ -155,6 +165,8 @@ class _Walk:
                 self._add(id(function), f"{label}'s attributes and defaults", str(number), _constant(value))
         for code in _codes(function.__code__):
             self.names |= {*code.co_names}
+            if code.co_flags & ASYNCHRONOUS:
+                self.coroutines[code.co_name] = code is not function.__code__
             names = {step.argval for step in dis.get_instructions(code) if step.opname.endswith("_GLOBAL")}
             for name in names:
                 self._global(function.__globals__, name, code.co_names)

@@ -1,5 +1,6 @@
 """Where Dynamo captures a part of a program, the capture says so: the part does not pass for the whole."""
 
+import asyncio
 import functools
 import threading
 from collections.abc import Callable
@@ -83,7 +84,6 @@ class _Object:
         return F.gelu(x + b)
 
 
-# A program that drives a coroutine is left out: after Dynamo of torch 2.13 saw one, later captures end the process.
 PARTS = {
     _evaluates: "`eval`",
     _executes: "`exec`",
@@ -134,3 +134,45 @@ def test_the_comparison_says_that_python_runs_in_between() -> None:
 def test_code_of_pytorch_is_captured_as_often_as_it_is_asked_for(program: Callable[..., Any]) -> None:
     for _ in range(torch._dynamo.config.recompile_limit + 2):
         assert len(capture(program, (X,), mode="dynamo").graphs) == 1
+
+
+async def _asynchronous(x: Tensor, b: Tensor) -> Tensor:
+    return F.gelu(x + b)
+
+
+def _drives_a_coroutine(x: Tensor, b: Tensor) -> Any:
+    async def inner() -> Tensor:
+        return F.gelu(x + b)
+
+    try:
+        inner().send(None)
+    except StopIteration as end:
+        return end.value
+
+
+def _runs_a_coroutine(x: Tensor, b: Tensor) -> Tensor:
+    return asyncio.run(_asynchronous(x, b))
+
+
+class _Serves(nn.Module):
+    """A model with a coroutine that its `forward` does not drive."""
+
+    async def serve(self, x: Tensor, b: Tensor) -> Any:
+        return self(x, b)
+
+    def forward(self, x: Tensor, b: Tensor) -> Tensor:
+        return F.gelu(x + b)
+
+
+@pytest.mark.parametrize(("program", "name"), [(_drives_a_coroutine, "inner"), (_runs_a_coroutine, "_asynchronous")])
+def test_a_coroutine_is_refused_before_dynamo_sees_it(program: Callable[..., Any], name: str) -> None:
+    with pytest.raises(CaptureError, match=rf"drives a coroutine.* 'export'. \(RuntimeError: .*: {name}\)"):
+        capture(program, (X, BIAS), mode="dynamo")
+    assert compare_modes(program, (X, BIAS), modes=("dynamo", "make_fx")).verdicts == {
+        "dynamo": "refused",
+        "make_fx": "captured",
+    }
+
+
+def test_a_coroutine_that_is_not_driven_is_no_obstacle() -> None:
+    assert len(capture(_Serves(), (X, BIAS), mode="dynamo").graphs) == 1
