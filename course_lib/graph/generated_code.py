@@ -26,6 +26,7 @@ from unittest import mock
 import torch
 
 from course_lib.errors import GraphError
+from course_lib.isolation import modes_kept
 
 # Patterns that find where generated code defines a kernel (C++ on a CPU, Triton on a GPU) or calls one of PyTorch.
 GENERATED = re.compile(r"= async_compile\.(?:cpp_pybinding|triton)\(")
@@ -149,7 +150,14 @@ def _lowered(fn: Callable[..., object], inputs: Sequence[object], config: Mappin
     torch._dynamo.reset()
     metrics.reset()
     try:
-        with torch.no_grad(), _settings(config), _stopping_after_the_text(texts), counting_bytes(), _quiet():
+        with (
+            modes_kept(),
+            torch.no_grad(),
+            _settings(config),
+            _stopping_after_the_text(texts),
+            counting_bytes(),
+            _quiet(),
+        ):
             torch.compile(fn)(*inputs)
         return cost_of_code(texts)
     except GraphError:

@@ -2,8 +2,10 @@
 
 import pytest
 import torch
+from torch.autograd import forward_ad
 from torch.nn import functional as F
 
+from course_lib.errors import GraphError
 from course_lib.graph import scheduled
 
 X = torch.linspace(-1, 1, 64 * 32).reshape(64, 32)
@@ -94,3 +96,17 @@ def test_the_table_has_a_line_a_loop_and_the_data_is_plain():
 def test_options_of_inductor_are_obeyed_and_the_cost_comes_beside():
     assert scheduled(fused, (X,), config={"max_fusion_size": 1}).kernels == 2
     assert scheduled(fused, (X,)).cost.bytes_moved == 3 * X.numel() * X.element_size()
+
+
+def test_a_program_that_fails_at_a_level_of_forward_mode_leaves_none():
+    def fails(x):
+        forward_ad.enter_dual_level()
+        raise ValueError("in the middle")
+
+    try:
+        with pytest.raises(GraphError, match="in the middle"):
+            scheduled(fails, (X,))
+        assert forward_ad._current_level < 0
+    finally:
+        while forward_ad._current_level >= 0:
+            forward_ad.exit_dual_level()
