@@ -1,7 +1,8 @@
 """Exercise 07.5: write a backend that collects every graph from Dynamo, and doubles what each gives.
 
 The results show that the answer's own backend ran: in a program with a break, nothing but a backend doubles what the
-next graph gets. A recorder of PyTorch's own changes nothing.
+next graph gets. A recorder of PyTorch's own changes nothing, and a replay of its graphs by hand leaves out what Python
+computes between two of them.
 """
 
 from collections.abc import Callable
@@ -64,6 +65,39 @@ class Chain:
         return h * self.factor
 
 
+@dataclass(frozen=True)
+class Break:
+    """A line of a program where one graph ends, and what it does to h in Python."""
+
+    line: str
+    factor: float = 1.0
+    summand: float = 0.0
+
+    @classmethod
+    def drawn(cls, draw: Draw, *, writes: bool = True) -> "Break":
+        """Return a call of a function that writes to h, which no graph and no name shows; or a line that does nothing.
+
+        No step gives the same for the h before and after it, since its sign and its mean change.
+        """
+        if writes:
+            return cls("between(h)", -draw.integer(3, 9) / 2, draw.integer(2, 9) / 4)
+        return cls(draw.choice(BREAKS))
+
+    @property
+    def text(self) -> str:
+        """Return the line in a function's body."""
+        return f"    {self.line}\n"
+
+    @property
+    def function(self) -> str:
+        """Return the text of the function that the line calls."""
+        return f"@torch._dynamo.disable\ndef between(h):\n    h.mul_({self.factor}).add_({self.summand})\n\n"
+
+    def __call__(self, h: torch.Tensor) -> torch.Tensor:
+        """Return what h is behind the line."""
+        return h * self.factor + self.summand
+
+
 def whole(draw: Draw) -> Source:
     """Return a program of two inputs that is one graph."""
     name, steps, joint, shape = draw.choice(NAMES), Chain.drawn(draw), draw.choice(tuple(JOINTS)), _shape(draw)
@@ -85,17 +119,19 @@ def broken(draw: Draw) -> Source:
     """Return a program with one or two breaks, which reads its input once more behind the last."""
     name, shape = draw.choice(NAMES), (draw.integer(3, 9),)
     *parts, last = [Chain.drawn(draw) for _ in range(draw.integer(2, 3))]
-    text = f"    {draw.choice(BREAKS)}\n".join(part.text for part in (*parts, last))
+    writing = draw.integer(0, len(parts) - 1)
+    breaks = [Break.drawn(draw, writes=i == writing) for i in range(len(parts))]
+    text = "".join(part.text + after.text for part, after in zip(parts, breaks, strict=True)) + last.text
 
     def formula(x: torch.Tensor) -> torch.Tensor:
         h = x
-        for part in parts:
-            h = 2 * part(h)
+        for part, after in zip(parts, breaks, strict=True):
+            h = after(2 * part(h))
         return 2 * (last(h) - x)
 
     return Source(
         name,
-        f"import torch\n\ndef {name}(x):\n    h = x\n{text}    return h - x\n",
+        f"import torch\n\n{breaks[writing].function}def {name}(x):\n    h = x\n{text}    return h - x\n",
         formula,
         lambda draw: [Case((draw.normal(*shape),))],
         [*(Piece(part, (shape,)) for part in parts), Piece(lambda h, x: last(h) - x, (shape, shape))],
@@ -105,11 +141,12 @@ def broken(draw: Draw) -> Source:
 def by_name(draw: Draw) -> Source:
     """Return a program with an input by name, and a break."""
     name, steps, (rows, width) = draw.choice(NAMES), Chain.drawn(draw), _shape(draw)
-    lines = f"    h = x @ weight\n{steps.text}    {draw.choice(BREAKS)}\n    return x.mean() - h\n"
+    after = Break.drawn(draw)
+    lines = f"    h = x @ weight\n{steps.text}{after.text}    return x.mean() - h\n"
     return Source(
         name,
-        f"import torch\n\ndef {name}(x, *, weight):\n{lines}",
-        lambda x, weight: 2 * (x.mean() - 2 * steps(x @ weight)),
+        f"import torch\n\n{after.function}def {name}(x, *, weight):\n{lines}",
+        lambda x, weight: 2 * (x.mean() - after(2 * steps(x @ weight))),
         lambda draw: [Case((draw.normal(rows, width),), {"weight": draw.normal(width, 2)})],
         [
             Piece(lambda x, weight: steps(x @ weight), ((rows, width), (width, 2))),
@@ -121,11 +158,11 @@ def by_name(draw: Draw) -> Source:
 def recompiled(draw: Draw) -> Source:
     """Return a program with a break that is called with two dtypes."""
     name, first, second, shape = draw.choice(NAMES), Chain.drawn(draw), Chain.drawn(draw), (draw.integer(3, 9),)
-    dtypes = (torch.float32, torch.float32, torch.float64)
+    dtypes, after = (torch.float32, torch.float32, torch.float64), Break.drawn(draw)
     return Source(
         name,
-        f"import torch\n\ndef {name}(h):\n{first.text}    {draw.choice(BREAKS)}\n{second.text}    return h\n",
-        lambda h: 2 * second(2 * first(h)),
+        f"import torch\n\n{after.function}def {name}(h):\n{first.text}{after.text}{second.text}    return h\n",
+        lambda h: 2 * second(after(2 * first(h))),
         lambda draw: [Case((draw.normal(*shape, dtype=dtype),)) for dtype in dtypes],
         [Piece(first, (shape,)), Piece(second, (shape,))] * 2,
     )
