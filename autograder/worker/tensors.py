@@ -10,6 +10,10 @@ from autograder.protocol import RawTensor, Result, Tensors
 from autograder.protocol.requests.answers import Arguments, Called, TensorCall
 from autograder.worker.source import AnswerError
 
+Base: Any = torch._C.TensorBase
+"""Defines what tensors do, and cannot be changed; an answer may put methods of its own into `torch.Tensor`."""
+_empty, _frombuffer, _grad = torch.empty, torch.frombuffer, torch.autograd.grad
+
 
 class NotATensorError(AnswerError):
     """An output is not exactly a `torch.Tensor`."""
@@ -19,20 +23,22 @@ def to_torch(raw: RawTensor) -> torch.Tensor:
     """Return a tensor that shares memory with the raw bytes, with the same shape and strides."""
     dtype = getattr(torch, raw.dtype)
     if not len(raw.data):
-        return torch.empty(raw.shape, dtype=dtype)
-    flat = torch.frombuffer(raw.data if raw.shared else bytearray(raw.data), dtype=dtype)
-    return flat.as_strided(raw.shape, raw.strides)
+        return _empty(raw.shape, dtype=dtype)
+    flat = _frombuffer(raw.data if raw.shared else bytearray(raw.data), dtype=dtype)
+    return Base.as_strided(flat, raw.shape, raw.strides)
 
 
 def to_raw(tensor: object, what: str) -> RawTensor:
     """Return the bytes of an output, in contiguous order."""
     if type(tensor) is not torch.Tensor and type(tensor) is not torch.nn.Parameter:
         raise NotATensorError(f"{what} is a {type(tensor).__name__}, where exactly a torch.Tensor is expected.")
-    if tensor.layout is not torch.strided or tensor.is_quantized:
-        raise NotATensorError(f"{what} has layout {tensor.layout}; return an ordinary dense tensor.")
-    solid = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
-    data = ctypes.string_at(solid.data_ptr(), solid.nbytes) if solid.numel() else b""
-    return RawTensor(str(solid.dtype).removeprefix("torch."), tuple(solid.shape), tuple(solid.stride()), data)
+    layout = Base.layout.__get__(tensor)
+    if layout is not torch.strided or Base.is_quantized.__get__(tensor):
+        raise NotATensorError(f"{what} has layout {layout}; return an ordinary dense tensor.")
+    solid = Base.contiguous(Base.cpu(Base.resolve_neg(Base.resolve_conj(Base.detach(tensor)))))
+    data = ctypes.string_at(Base.data_ptr(solid), Base.nbytes.__get__(solid)) if Base.numel(solid) else b""
+    dtype = str(Base.dtype.__get__(solid)).removeprefix("torch.")
+    return RawTensor(dtype, tuple(Base.shape.__get__(solid)), tuple(Base.stride(solid)), data)
 
 
 def call_on_tensors(
@@ -41,7 +47,7 @@ def call_on_tensors(
     """Call `function` and compute the requested gradients, first by tensors of the call, then by `parameters`."""
     inputs = [to_torch(raw) for raw in tensors]
     for i in call.wrt:
-        inputs[i].requires_grad_()
+        Base.requires_grad_(inputs[i])
     args, kwargs = filled(call.arguments, inputs)
     result = function(*args, **kwargs)
     is_tuple = isinstance(result, tuple | list)
@@ -79,13 +85,17 @@ def _filled(argument: Any, inputs: Sequence[torch.Tensor], folder: str) -> Any:
 def _gradients(
     outputs: list[torch.Tensor], by: list[torch.Tensor], cotangents: list[torch.Tensor]
 ) -> list[torch.Tensor | None]:
-    pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=False) if o.requires_grad]
+    pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=False) if Base.requires_grad.__get__(o)]
     if not by or not pairs:
         return [None] * len(by)
     heads, given = zip(*pairs, strict=True)
-    return list(torch.autograd.grad(heads, by, given, allow_unused=True))
+    return list(_grad(heads, by, given, allow_unused=True))
 
 
 def _shares_memory(output: torch.Tensor, inputs: list[torch.Tensor]) -> bool:
-    start = output.untyped_storage().data_ptr()
-    return output.numel() > 0 and any(start == i.untyped_storage().data_ptr() for i in inputs if i.numel())
+    starts = [_start(i) for i in inputs if Base.numel(i)]
+    return Base.numel(output) > 0 and _start(output) in starts
+
+
+def _start(tensor: torch.Tensor) -> int:
+    return Base.untyped_storage(tensor).data_ptr()
