@@ -2,31 +2,21 @@
 
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from torch import fx, nn
+from torch import fx
 
 from autograder.protocol import Handlers, Result, Tensors
 from autograder.protocol.requests.answers import Analyse, Employ, Value
 from autograder.worker.kinds.value import plain_data
-from autograder.worker.source import AnswerError
-
-ClassState = tuple[type, dict[str, Any]]  # a class, and what it defines
-
-
-class ChangedProgramError(AnswerError):
-    """The answer changed the classes of a program that it was to read."""
 
 
 def analysis_answer(entry: Callable[..., Any]) -> Handlers:
     """Return the request handlers for an analysis answer."""
 
     def analyse(request: Analyse, _: Tensors) -> Result[Value]:
-        given = getattr(host_programs(request.text), request.make)(**request.arguments)
-        before = _classes(given)
-        result = entry(*given)
-        _require_same_classes(before, _classes(given))
+        result = entry(*getattr(host_programs(request.text), request.make)(**request.arguments))
         graph = getattr(result, "graph", result)
         if isinstance(graph, fx.Graph):
             result = [[n.name, n.op, str(n.target), [a.name for a in n.all_input_nodes]] for n in graph.nodes]
@@ -46,18 +36,3 @@ def host_programs(text: str) -> types.ModuleType:
     module = types.ModuleType("programs")
     exec(compile(text, "<programs>", "exec", dont_inherit=True), module.__dict__)
     return module
-
-
-def _classes(given: Sequence[object]) -> list[ClassState]:
-    """Return the class of each module in the programs, and what the class defines."""
-    parts = [part for program in given if isinstance(program, nn.Module) for part in program.modules()]
-    return [(type(part), dict(vars(type(part)))) for part in parts]
-
-
-def _require_same_classes(before: Sequence[ClassState], after: Sequence[ClassState]) -> None:
-    if before != after:
-        changed = {old[0].__name__ for old, new in zip(before, after, strict=False) if old != new}
-        raise ChangedProgramError(
-            f"After the call classes of the model are no longer what they were: {', '.join(sorted(changed))}. They "
-            "belong to whoever calls: read the model, and keep rules of your own in classes of your own."
-        )

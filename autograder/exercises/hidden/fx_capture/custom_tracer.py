@@ -86,6 +86,7 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(8),
+        ANSWERS.file("classes of torch for the call", 8),  # it uses the usual rule, and the graph is the right one
         ANSWERS.edited("inside torch.nn, too", 6, (" or super().is_leaf_module(module, path)", "")),
         ANSWERS.edited("by path", 3, ("type(module).__name__ in leaves", "path.endswith('attention')")),
         ANSWERS.edited(
