@@ -30,6 +30,8 @@ MOST_NAMES = 2  # times as many as in the other function; of more, some are in a
 RUN = 8  # instructions in a row
 SHARE = 0.85  # of the runs of an answer's function that are in the other one, too
 SHOWN = 12_000  # characters of each text in a record
+MOST_COPIES, MOST_CHARACTERS = 10, 200
+"""Of functions in the record of an answer, each a copy of another one, and of a name: a text may hold thousands."""
 
 _LEFT_OUT = bytes(opmap[name] for name in LEFT_OUT)
 _KINDS = {opmap[a]: opmap[b] for a, b in ALIKE.items() if opmap.get(a, 256) < 256}  # later Pythons have no LOAD_METHOD
@@ -37,7 +39,7 @@ _SAME = bytes.maketrans(bytes(_KINDS), bytes(_KINDS.values()))
 
 
 def copied_functions(text: str, places: Sequence[str]) -> tuple[CopyRecord, ...]:
-    """Return the functions of an answer's text that copy one of these places, with both texts.
+    """Return the functions of an answer's text that copy one of these places, with both texts; one for each original.
 
     A place is a module or package, such as "course_lib.fusion", and perhaps a colon and how the names of its functions
     begin. A package of others as a whole has too many functions to compare with.
@@ -49,11 +51,13 @@ def copied_functions(text: str, places: Sequence[str]) -> tuple[CopyRecord, ...]
     except (UnreadableSourceError, SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return ()  # its checks say so
     originals, lines = _originals(tuple(places)), text.splitlines()
-    pairs = ((each, originals.of(each)) for each in _inside(code))
+    found: dict[_Original, CodeType] = {}
+    for each in _inside(code):
+        if (original := originals.of(each)) and len(found) < MOST_COPIES:
+            found.setdefault(original, each)
     return tuple(
-        CopyRecord(each.co_qualname, original.name, _text(lines, each), original.text)
-        for each, original in pairs
-        if original is not None
+        CopyRecord(each.co_qualname[-MOST_CHARACTERS:], original.name, _text(lines, each), original.text)
+        for original, each in found.items()
     )
 
 

@@ -102,3 +102,13 @@ def test_no_reference_is_a_copy(exercise_id):
     text = next(each.answer for each in controls(exercise_id) if each.name == REFERENCE)
 
     assert copied_functions(text, (*exercise.masked, *exercise.ready_made)) == ()
+
+
+def test_the_record_of_a_text_with_thousands_of_copies_is_short():
+    code = inspect.unwrap(F.multi_head_attention_forward).__code__
+    short = f"def {'f' * 1_000}():\n    {'; '.join(code.co_names)}\n"
+    (found,) = copied_functions(short * 100, PLACES)
+    assert len(found.function) <= 200
+
+    whole = Path(torch._refs.__file__).read_text(encoding="utf-8")[:150_000].rpartition("\n@")[0]
+    assert len(copied_functions(whole, ("torch._refs",))) == 10
