@@ -11,6 +11,7 @@ by their full names.
 """
 
 PASSES_OF_TORCH = (
+    "torch._export.passes.constant_folding",
     "torch._functorch.compile_utils",
     "torch._inductor.constant_folding",
     "torch._inductor.fx_passes",
