@@ -16,6 +16,13 @@ UNITS = {
     "step_time": "us",
 }
 """What an entry may measure, with the unit: the counters of `17_optimise_step`, and the time of a step."""
+COUNTED = {
+    "kernels": (28, 29, 58),
+    "launches": (67, 68, 135),
+    "bytes_moved": (831_888, 3_594_896, 1_692_432, 6_300_160, 6_562_816, 15_354_896, 15_617_552),
+    "saved_bytes": (78_336, 382_464, 160_768, 1_509_376),
+}
+"""What is counted before any change: of the notebook's layer and encoder, and of the models of `17_optimise_step`."""
 TEXTS = ("evidence", "hypothesis", "change")
 MEASURED = ("counter", "unit", "before", "after")
 VERDICTS = ("kept", "dropped")
@@ -26,8 +33,29 @@ LARGEST = 1e15  # of a number that is shown in a message
 
 
 def entries_of(answer: ValueAnswer) -> Sequence[Mapping[str, Any]]:
-    """Return the entries of the log; raises `CheckFailedError` if it has no list of dicts, or too few or too many."""
-    return _items(answer, "entries", LEAST_ENTRIES, MOST_ENTRIES)
+    """Return the entries of the log.
+
+    Raises `CheckFailedError` if it has no list of dicts, too few or too many, or none that starts as counted.
+    """
+    entries = _items(answer, "entries", LEAST_ENTRIES, MOST_ENTRIES)
+    _require_counted_start(entries)
+    return entries
+
+
+def _require_counted_start(entries: Sequence[object]) -> None:
+    """Require that the first `before` of a counter is that of an unchanged layer: a log of nothing starts anywhere."""
+    starts: dict[str, object] = {}
+    for entry in entries:
+        found = entry.get("measurement") if isinstance(entry, dict) else None
+        if isinstance(found, dict) and isinstance(found.get("counter"), str):
+            starts.setdefault(found["counter"], found.get("before"))
+    if not any(starts.get(counter) in numbers for counter, numbers in COUNTED.items()):
+        kernels, launches = COUNTED["kernels"][1], COUNTED["launches"][1]
+        raise CheckFailedError(
+            f"No counter starts with what is counted before any change, such as {kernels} kernels or {launches:,} "
+            "launches. The report of `17_optimise_step` has each counter of the unchanged layer in brackets, after "
+            "`before`."
+        )
 
 
 def _items(answer: ValueAnswer, key: str, least: int, most: int) -> Sequence[Mapping[str, Any]]:
@@ -63,7 +91,11 @@ def has_all_parts(answer: ValueAnswer, draw: Draw) -> None:
 
 def has_threats(answer: ValueAnswer, draw: Draw) -> None:
     """Check that the log names threats to validity, and what was done about each."""
-    _require_texts(_items(answer, "threats", LEAST_THREATS, MOST_THREATS), "threats", ("threat", "answer"))
+    threats = _items(answer, "threats", LEAST_THREATS, MOST_THREATS)
+    log = answer.ask({}, "entries")
+    entries = log.get("entries") if isinstance(log, dict) else None
+    _require_counted_start(entries[:MOST_ENTRIES] if isinstance(entries, list) else ())
+    _require_texts(threats, "threats", ("threat", "answer"))
 
 
 def measured(entries: Sequence[Mapping[str, Any]], number: int) -> tuple[str, float, float]:

@@ -1,7 +1,7 @@
 """Hidden checks and controls of exercise 17.5.
 
-They judge the form alone. A log of the right form that says nothing gets these 6 points, and none of the 24 that a
-person gives.
+They judge the form, and whether a counter starts as it was counted. A log that says nothing and starts so gets these 6
+points, and none of the 24 that a person gives.
 """
 
 import re
@@ -34,6 +34,22 @@ HIDDEN = HiddenPart(
         Control("no entry", FILLER, 0),
         Control(
             "prose", "def work_log(question):\n    return 'I fused the ends of both blocks, and it was cheaper.'\n", 0
+        ),
+        ANSWERS.edited(
+            "numbers of no layer",
+            0,
+            ("'before': 29, 'after': 20", "'before': 9, 'after': 8"),
+            ("'before': 29, 'after': 26", "'before': 9, 'after': 8"),
+            ("'before': 26, 'after': 23", "'before': 8, 'after': 7"),
+        ),
+        ANSWERS.edited(
+            "times alone",
+            0,
+            (
+                "    return {'entries': entries",
+                "    for each in entries:\n        each['measurement'] |= {'counter': 'step_time', 'unit': 'us'}\n"
+                "    return {'entries': entries",
+            ),
         ),
         ANSWERS.edited("two entries", 1, ("'entries': entries", "'entries': entries[1:]")),
         ANSWERS.edited(
