@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from autograder.exercises.fx_rewrite.fix_the_self_cycle import ready_to_run
 from autograder.host.checks.fusion_checks import costs, rewrites
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.speed import Speed
@@ -59,6 +60,7 @@ class FeedForward(nn.Module):
 
 FEED_FORWARD = Program("`FeedForward`", FeedForward, (ROWS,), 1, ((TensorSpec((129, WIDTH)),),), missed=MISSED)
 
+PATTERN = of("F.silu(x + b)", literal)
 SPELLINGS = [
     of("F.silu(torch.add(x, b))", lambda x, b: F.silu(torch.add(x, b))),
     of("F.silu(x * 2 + b) * 0.5", lambda x, b: F.silu((x * 2) + b) * 0.5),
@@ -126,7 +128,7 @@ EXERCISE = Exercise(
             "`F.silu(x + b)` becomes one call",
             "pattern",
             0.5,
-            rewrites([of("F.silu(x + b)", literal)], OPERATOR, continued=True),
+            rewrites([PATTERN], OPERATOR, continued=True),
         ),
         Check(
             "`torch.add`, and a sum in the middle of a program",
@@ -135,7 +137,13 @@ EXERCISE = Exercise(
             rewrites(SPELLINGS, OPERATOR, continued=True),
         ),
         Check(
-            "`nn.SiLU` in a module with parameters", "modules", 1, rewrites([FEED_FORWARD], OPERATOR, continued=True)
+            "`nn.SiLU` in a module with parameters", "modules", 0.5, rewrites([FEED_FORWARD], OPERATOR, continued=True)
+        ),
+        Check(
+            "the module runs the new graph",
+            "ready to run",
+            0.5,
+            ready_to_run(rewrites([PATTERN], OPERATOR), PATTERN),
         ),
         Check(
             "a sum that is read twice stays",

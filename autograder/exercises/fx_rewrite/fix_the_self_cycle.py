@@ -5,9 +5,11 @@ from collections.abc import Callable, Sequence
 import torch
 from torch.nn import functional as F
 
-from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
-from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.traced import Program, TensorSpec
+from autograder.host.checks.rewrite_checks import Rewriting, Run, WrongTurn, rewritten
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.graph import GraphAnswer
+from autograder.host.traced import Program, TensorSpec, traced
 
 ROWS = TensorSpec((3, 4))
 CYCLE = WrongTurn(
@@ -92,6 +94,21 @@ OTHER_CALLS = [
     ),
 ]
 
+
+def ready_to_run(right: Run, program: Program) -> Run:
+    """Return a check that `right` holds, and that the module which the pass makes of `program` runs its own graph."""
+
+    def run(answer: GraphAnswer, draw: Draw) -> None:
+        right(answer, draw)
+        if not answer.transform(traced(program, draw)).recompiled:
+            raise CheckFailedError(
+                f"In the program {program.name} the graph is right, and the module still runs the code of the old one: "
+                "call `recompile()` on the module after the last change of its graph."
+            )
+
+    return run
+
+
 EXERCISE = Exercise(
     title="Insert a node behind another",
     kind=Kind.GRAPH,
@@ -106,7 +123,8 @@ EXERCISE = Exercise(
         "The function is the keyword `delete_user_cb`: it gets a reader and says True if it is to be redirected.",
     ),
     checks=(
-        Check("one node more, and it reads relu", "one reader", 1.5, rewritten([ONE], continued=True)),
+        Check("one node more, and it reads relu", "one reader", 1, rewritten([ONE], continued=True)),
+        Check("the module runs the new graph", "ready to run", 0.5, ready_to_run(rewritten([ONE]), ONE.program)),
         Check("several readers, several relus", "several", 1.5, rewritten(SEVERAL, continued=True)),
         Check("other calls stay", "look-alikes", 0.5, rewritten(OTHER_CALLS, together=True, continued=True)),
     ),

@@ -181,6 +181,8 @@ class WrittenGraph:
     paths: tuple[TensorName, ...]
     operators: Annotated[tuple[OwnOperator, ...], Within(0, 32)] = ()
     """The operators of the answer's own that the graph calls."""
+    recompiled: bool = True
+    """Whether the module runs the graph, and not the code of an earlier one; so says the answer's process."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,9 @@ def written(graph_module: torch.fx.GraphModule) -> Result[WrittenGraph]:
     declared = _declared(graph_module)
     graph, kept = to_data(graph_module, own={target: f"{OWN}{each.name}" for target, each in declared.items()})
     operators = tuple(dict.fromkeys(declared.values()))
-    return Result(WrittenGraph(graph, tuple(kept), operators), [to_raw(tensor, path) for path, tensor in kept.items()])
+    recompiled = graph_module.code == graph_module.graph.python_code("self").src
+    data = WrittenGraph(graph, tuple(kept), operators, recompiled)
+    return Result(data, [to_raw(tensor, path) for path, tensor in kept.items()])
 
 
 def _declared(graph_module: torch.fx.GraphModule) -> dict[Any, OwnOperator]:

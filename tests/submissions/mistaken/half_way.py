@@ -23,7 +23,7 @@ def read_graph(rows):
     }
 
 
-# %% answer 05_bias_silu_pass = 5.46, measured 6.46
+# %% answer 05_bias_silu_pass = 5.96, measured 6.96
 # a pattern binds by position and knows one spelling; what it does to look-alikes costs every refusal but one
 def fuse_bias_silu(graph_module):
     fx.replace_pattern(graph_module, lambda x, b: F.silu(x + b), lambda x, b: torch.ops.course_lib.bias_silu(x, b))

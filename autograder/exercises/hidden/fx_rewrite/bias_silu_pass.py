@@ -212,6 +212,7 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(12),
         ANSWERS.file("the last place, unchecked", 7.5, below=True),
+        ANSWERS.edited("not compiled again", 11.5, ("    graph_module.recompile()\n", "")),
         ANSWERS.edited(
             "refuses writes, then fuses something else",
             7.2,
