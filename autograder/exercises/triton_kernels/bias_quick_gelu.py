@@ -1,5 +1,7 @@
 """Exercise 12.2: add a bias and apply an activation in one kernel, on a matrix of any strides."""
 
+from collections.abc import Callable, Sequence
+
 import torch
 
 from autograder.host.bandwidth import Bandwidth
@@ -15,12 +17,15 @@ from autograder.host.checks.kernel_checks import (
     stores_at_most,
 )
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.callable import Case
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.misconceptions import Misconception
+from autograder.host.kinds.triton import TritonAnswer
 from autograder.host.traced import TensorSpec
 
 NAMES = ("the output",)
+MOST_OFF = 0.005  # of the elements; a kernel that computes in float32 gives equal numbers in both runs
+LEAST_CLOSE = 1e-4  # of the largest number, for outputs in float32
 
 
 def biased(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
@@ -63,6 +68,11 @@ def _uneven(draw: Draw) -> list[Case]:
     return [matrix(draw, draw.choice((5, 7, 9, 11)), draw.integer(65, 99))]  # no block of rows is full
 
 
+def half(draw: Draw) -> list[Case]:
+    """Return a matrix in half precision."""
+    return [matrix(draw, 12, draw.integer(60, 70), torch.float16)]
+
+
 def large(draw: Draw) -> list[Case]:
     """Return one matrix on which accesses are counted; a row of it fits into a block."""
     return [matrix(draw, 64, draw.choice((96, 128)))]
@@ -71,6 +81,43 @@ def large(draw: Draw) -> list[Case]:
 def _loads(case: Case) -> int:
     x, _ = case.args
     return int(x.numel()) * 5 // 4
+
+
+def computes_in_float32(
+    cases: Cases, reference: Reference, names: Sequence[str], function: str = ""
+) -> Callable[[TritonAnswer, Draw], None]:
+    """Return a check that outputs for float16 are those for the same numbers in float32, rounded once.
+
+    Both are the launcher's own, so that a slip in its formula costs nothing here.
+    """
+
+    def run(answer: TritonAnswer, draw: Draw) -> None:
+        given = list(cases(draw))
+        holds(lambda _: given, reference, names, resembles(reference, names), function=function)(answer, draw)
+        for case in given:
+            wide = Case(tuple(map(_widened, case.args)), label=case.label)
+            narrow, exact = answer.run(case, function), answer.run(wide, function)
+            for found, right, name in zip(narrow.outputs, exact.outputs, names, strict=True):
+                _require_rounded_once(found, right, name, case)
+
+    return run
+
+
+def _widened(arg: object) -> object:
+    return arg.float() if isinstance(arg, torch.Tensor) else arg
+
+
+def _require_rounded_once(found: torch.Tensor, right: torch.Tensor, name: str, case: Case) -> None:
+    if found.dtype is torch.float16:
+        off = int((found != right.to(torch.float16)).sum())
+    else:
+        off = int(((found - right).abs() > LEAST_CLOSE * right.abs().max()).sum())
+    if off > MOST_OFF * found.numel():
+        raise CheckFailedError(
+            f"{off} of {found.numel()} numbers of {name}{case.where} are not what the same launcher gives for the same "
+            "numbers in float32, rounded once. Convert each block right after its load, .to(tl.float32); only the "
+            "store converts back."
+        )
 
 
 RARELY = (
@@ -97,8 +144,9 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("the values", "values", 2, holds(_even, biased, NAMES, RIGHT)),
+        Check("float16 in, float32 inside", "half precision", 1.5, computes_in_float32(half, biased, NAMES)),
         Check(
-            "no access outside, no element shared", "accesses", 1, holds(_uneven, biased, NAMES, inside, apart, NEAR)
+            "no access outside, no element shared", "accesses", 0.5, holds(_uneven, biased, NAMES, inside, apart, NEAR)
         ),
         Check(
             "loads of elements",

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch.nn import functional as F
 
+from autograder.exercises.triton_kernels.bias_quick_gelu import computes_in_float32
 from autograder.host.bandwidth import Bandwidth
 from autograder.host.checks.kernel_checks import (
     apart,
@@ -135,6 +136,11 @@ def _forward(draw: Draw) -> list[Case]:
     return [forward_of(8, 64, draw), forward_of(draw.integer(3, 9), draw.integer(70, 99), draw)]
 
 
+def half(draw: Draw) -> list[Case]:
+    """Return a matrix in half precision, whose sums of squares float16 does not hold exactly."""
+    return [forward_case((draw.normal(6, 80) * 8).half(), draw, "with float16")]
+
+
 def _tall(draw: Draw) -> list[Case]:
     return [forward_of(24, draw.integer(70, 99), draw)]
 
@@ -197,29 +203,35 @@ EXERCISE = Exercise(
         "them to row tl.program_id(0) of two matrices (P, n_columns); a second kernel adds the P rows.",
     ),
     checks=(
-        Check("forward: the values", "values", 2, holds(_forward, normed, FORWARD, FORWARD_RIGHT)),
+        Check("forward: the values", "values", 1.5, holds(_forward, normed, FORWARD, FORWARD_RIGHT)),
+        Check(
+            "forward: float16 in, float32 inside",
+            "half precision",
+            2.5,
+            computes_in_float32(half, normed, FORWARD),
+        ),
         Check(
             "backward: the gradient of x",
             "gradients",
-            3,
+            2.5,
             holds(_backward, gradients, BACKWARD, BY_X, function=GRADIENTS),
         ),
         Check(
             "backward: the gradients of weight and bias",
             "gradients",
-            2,
+            1.5,
             holds(_backward, gradients, BACKWARD, BY_VECTORS, function=GRADIENTS),
         ),
         Check(
             "forward: no access outside, no element shared",
             "accesses",
-            1,
+            0.5,
             holds(_forward, normed, FORWARD, inside, apart, FORWARD_NEAR),
         ),
         Check(
             "backward: no access outside",
             "accesses",
-            1,
+            0.5,
             holds(_backward, gradients, BACKWARD, inside, BACKWARD_NEAR, function=GRADIENTS),
         ),
         Check(

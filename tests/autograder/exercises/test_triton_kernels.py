@@ -1,7 +1,16 @@
 """What is likely wrong in a kernel is named: the load line, the missing argument, the formula."""
 
+from dataclasses import replace
+
 import pytest
 
+from autograder.exercises import find
+from autograder.exercises.triton_kernels.layer_norm import FORWARD, FORWARD_RIGHT, half, normed
+from autograder.host.checks.kernel_checks import holds
+from autograder.host.exercise import Check
+from autograder.host.grading import graded_parts
+from autograder.host.judge import judge
+from autograder.host.sandbox import open_sandbox
 from tests.autograder.exercises.judged import judged, known_answer, messages, reference
 from tests.drawn import third
 
@@ -50,6 +59,8 @@ NAMED = [
         "backward: views with strides",
         "grad was read as if its rows lay one after the other",
     ),
+    (NORM, "statistics in half precision", "forward: float16 in, float32 inside", "in float32, rounded once"),
+    (SOFTMAX, "a loop that breaks", "rows that fit into a block", "a loop of a kernel has neither `break` nor"),
     (SOFTMAX, "zero in masked lanes", "rows that fit into a block", "count in the sum, as numbers 0"),
     (SOFTMAX, "no largest number", "large numbers", "exp of a large number overflows"),
     (SOFTMAX, "the first block only", "rows wider than the block", "divided by the sum of the first block"),
@@ -71,9 +82,10 @@ def test_a_likely_mistake_in_a_kernel_is_named(exercise_id, control, check, word
 
 
 def test_a_misconception_is_not_blamed_for_what_lies_as_near_to_the_right_values():
-    check = "forward: half precision"
-    answer = known_answer("12_layer_norm", "statistics in half precision")
-    told = messages(judged("12_layer_norm", answer, only=[check]))[check]
+    check = Check("half", "half precision", 1, holds(half, normed, FORWARD, FORWARD_RIGHT))
+    exercise = replace(find(NORM), checks=(check,))
+    answer = graded_parts(exercise, {NORM: known_answer(NORM, "statistics in half precision")})
+    (told,) = messages(judge(exercise, answer, sandbox=open_sandbox(), seed=11)).values()
     assert "eps" not in told
     assert "rounding makes at most" in told
 

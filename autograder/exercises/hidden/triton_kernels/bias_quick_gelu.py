@@ -1,13 +1,20 @@
 """Hidden checks and controls of exercise 12.2."""
 
-import torch
-
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.triton_kernels.bias_quick_gelu import NAMES, NEAR, RIGHT, biased, matrix
+from autograder.exercises.triton_kernels.bias_quick_gelu import (
+    NAMES,
+    NEAR,
+    RIGHT,
+    biased,
+    computes_in_float32,
+    half,
+    matrix,
+)
 from autograder.host.checks.kernel_checks import holds, inside
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.callable import Case
+from autograder.host.kinds.triton import TritonAnswer
 
 
 def odd(draw: Draw) -> list[Case]:
@@ -40,9 +47,9 @@ def views(draw: Draw) -> list[Case]:
     ]
 
 
-def half(draw: Draw) -> list[Case]:
-    """Return a matrix in half precision."""
-    return [matrix(draw, 12, draw.integer(60, 70), torch.float16)]
+def _half(answer: TritonAnswer, draw: Draw) -> None:
+    holds(half, biased, NAMES, RIGHT)(answer, draw)
+    computes_in_float32(half, biased, NAMES)(answer, draw)
 
 
 def extreme(draw: Draw) -> list[Case]:
@@ -59,7 +66,7 @@ HIDDEN = HiddenPart(
         Check("one row, one column", "odd sizes", 0.5, holds(odd, biased, NAMES, RIGHT)),
         Check("views with strides", "strides", 1, holds(views, biased, NAMES, RIGHT)),
         Check("accesses of views with strides", "strides", 0.5, holds(views, biased, NAMES, inside, NEAR)),
-        Check("half precision", "half precision", 2, holds(half, biased, NAMES, RIGHT)),
+        Check("values in half precision", "half precision", 1, _half),
         Check("large sums", "large values", 0.5, holds(extreme, biased, NAMES, RIGHT)),
     ),
     equivalent={
@@ -89,7 +96,7 @@ HIDDEN = HiddenPart(
                 "inside = tl.where(rows < n_rows, columns < n_columns, False)",
             ),
         ),
-        ANSWERS.edited("SiLU", 4, ("tl.sigmoid(1.702 * z)", "tl.sigmoid(z)")),
+        ANSWERS.edited("SiLU", 5, ("tl.sigmoid(1.702 * z)", "tl.sigmoid(z)")),
         ANSWERS.edited("no bias", 0, ("z = x + bias\n", "z = x\n")),
         ANSWERS.edited("only the sigmoid", 0, ("out = z * tl.sigmoid", "out = tl.sigmoid")),
         ANSWERS.edited("times x", 3, ("out = z * tl.sigmoid", "out = x * tl.sigmoid"), below=True),
@@ -115,7 +122,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "no mask for rows",
-            8.5,
+            9,
             ("inside = (rows < n_rows) & (columns < n_columns)", "inside = (rows >= 0) & (columns < n_columns)"),
         ),
         ANSWERS.edited(
@@ -144,7 +151,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "rounded as eager's",
-            10,
+            7.5,
             (
                 "out = z * tl.sigmoid(1.702 * z)",
                 "z = z.to(x_ptr.dtype.element_ty)\n    out = z * tl.sigmoid(1.702 * "
@@ -158,7 +165,7 @@ HIDDEN = HiddenPart(
             ("ROWS=8", "ROWS=32"),
         ),
         ANSWERS.edited("one program", 9.5, ("cdiv(n_rows, 8)", "cdiv(n_rows, 128)"), ("ROWS=8", "ROWS=128")),
-        ANSWERS.edited("float32 out", 8, ("dtype=x.dtype", "dtype=torch.float32")),
+        ANSWERS.edited("float32 out", 7.5, ("dtype=x.dtype", "dtype=torch.float32")),
         ANSWERS.edited("a rounded factor", 6.5, ("tl.sigmoid(1.702 * z)", "tl.sigmoid(1.7 * z)")),
         Control(
             "by PyTorch",

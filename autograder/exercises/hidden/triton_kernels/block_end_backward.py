@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.triton_kernels.block_end_backward import (
-    BY_RESIDUAL,
     BY_X,
+    LIKE_RESIDUAL,
     NAMES,
     NEAR,
     TRAFFIC,
@@ -57,11 +57,11 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        _check("odd sizes", "odd sizes", 0.5, ODD, BY_RESIDUAL),
-        _check("gradients with strides", "strides", 1, views, BY_RESIDUAL),
+        _check("odd sizes", "odd sizes", 0.5, ODD, LIKE_RESIDUAL),
+        _check("gradients with strides", "strides", 1, views, LIKE_RESIDUAL),
         _check("accesses of gradients with strides", "strides", 0.5, views, inside, NEAR),
         _check("other seeds", "dropout", 1, seeds, BY_X),
-        _check("rows with a large mean", "precision", 1, large_means, BY_RESIDUAL),
+        _check("rows with a large mean", "precision", 1, large_means, LIKE_RESIDUAL),
         _check(
             "loads and stores in other shapes",
             "loads and stores",
@@ -99,17 +99,22 @@ HIDDEN = HiddenPart(
         ANSWERS.edited(
             "a mask that depends on the block", 9, ("tl.rand(seed, at)", "tl.rand(seed, row * BLOCK + column)")
         ),
-        ANSWERS.edited("gradient of the sum forgotten", 7, ("grad_h + rstd *", "rstd *")),
-        ANSWERS.edited("mean term forgotten", 7, (" - tl.sum(g, axis=0) / n", "")),
-        ANSWERS.edited("variance term forgotten", 7, (" - normed * tl.sum(g * normed, axis=0) / n", "")),
-        ANSWERS.edited("rstd forgotten", 7, ("grad_h + rstd * (", "grad_h + (")),
-        ANSWERS.edited("weight forgotten", 7, (" * tl.load(weight_ptr + column, mask=inside, other=0.0)", "")),
+        ANSWERS.edited("gradient of the sum forgotten", 9, ("grad_h + rstd *", "rstd *")),
+        ANSWERS.edited(
+            "gradient of the sum forgotten for the residual",
+            9,
+            ("grad_r_ptr + at, by_h,", "grad_r_ptr + at, by_h - grad_h,"),
+        ),
+        ANSWERS.edited("mean term forgotten", 9, (" - tl.sum(g, axis=0) / n", "")),
+        ANSWERS.edited("variance term forgotten", 9, (" - normed * tl.sum(g * normed, axis=0) / n", "")),
+        ANSWERS.edited("rstd forgotten", 9, ("grad_h + rstd * (", "grad_h + (")),
+        ANSWERS.edited("weight forgotten", 9, (" * tl.load(weight_ptr + column, mask=inside, other=0.0)", "")),
         ANSWERS.edited(
             "padding in the variance",
             8.5,
             ("tl.where(inside, h - tl.sum(h, axis=0) / n, 0.0)", "h - tl.sum(h, axis=0) / n"),
         ),
-        ANSWERS.edited("eps of the default", 7, (" / n + eps)", " / n + 1e-05)")),
+        ANSWERS.edited("eps of the default", 9, (" / n + eps)", " / n + 1e-05)")),
         ANSWERS.edited(
             "strides by the shape",
             10.5,
@@ -121,13 +126,13 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited("strides ignored", 10.5, ("row * strides[2] + column * strides[3]", "at")),
         ANSWERS.edited(
-            "h read again", 9, ("rstd = 1", "h = tl.load(h_ptr + at, mask=inside, other=0.0)\n    rstd = 1")
+            "h read again", 9.5, ("rstd = 1", "h = tl.load(h_ptr + at, mask=inside, other=0.0)\n    rstd = 1")
         ),
         ANSWERS.edited(
             "a gradient written into h",
-            8,
+            8.5,
             ("grad_x = torch.empty((rows, columns), dtype=h.dtype, device=h.device)", "grad_x = h"),
         ),
-        ANSWERS.file("a stored mask", 9),
+        ANSWERS.file("a stored mask", 9.5),
     ),
 )

@@ -1,6 +1,7 @@
 """Hidden checks and controls of exercise 12.4."""
 
 from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.triton_kernels.bias_quick_gelu import computes_in_float32
 from autograder.exercises.triton_kernels.layer_norm import (
     BACKWARD,
     BACKWARD_NEAR,
@@ -21,6 +22,7 @@ from autograder.host.checks.large_means import MEANS, exactly_summed, of_large_m
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.callable import Case
+from autograder.host.kinds.triton import TritonAnswer
 
 
 def far(draw: Draw) -> list[Case]:
@@ -61,9 +63,15 @@ def backward_views(draw: Draw) -> list[Case]:
     return [transposed, backward_case(expanded, x, draw, "with an expanded grad, of strides 0")]
 
 
-def half(draw: Draw) -> list[Case]:
-    """Return a matrix in half precision."""
-    return [forward_case((draw.normal(6, 80) * 8).half(), draw, "with float16")]
+def half_backward(draw: Draw) -> list[Case]:
+    """Return gradients in half precision."""
+    x, grad = (draw.normal(9, 80) * 8).half(), draw.normal(9, 80).half()
+    return [backward_case(grad, x, draw, "with float16")]
+
+
+def _half_backward(answer: TritonAnswer, draw: Draw) -> None:
+    computes_in_float32(half_backward, gradients, BACKWARD, GRADIENTS)(answer, draw)
+    holds(half_backward, gradients, BACKWARD, BACKWARD_RIGHT, function=GRADIENTS)(answer, draw)
 
 
 def _loads(case: Case) -> int:
@@ -109,11 +117,11 @@ TWICE = (
 HIDDEN = HiddenPart(
     checks=(
         Check("forward: a large mean", "large values", 1.5, holds(far, normed, FORWARD, FORWARD_FAR)),
-        Check("forward: odd sizes", "odd sizes", 0.5, holds(odd_forward, normed, FORWARD, FORWARD_RIGHT)),
+        Check("forward: odd sizes", "odd sizes", 0.25, holds(odd_forward, normed, FORWARD, FORWARD_RIGHT)),
         Check(
             "backward: odd sizes",
             "odd sizes",
-            1,
+            0.25,
             holds(odd_backward, gradients, BACKWARD, BACKWARD_RIGHT, function=GRADIENTS),
         ),
         Check("forward: views with strides", "strides", 0.5, holds(forward_views, normed, FORWARD, FORWARD_RIGHT)),
@@ -123,7 +131,7 @@ HIDDEN = HiddenPart(
             1,
             holds(backward_views, gradients, BACKWARD, BACKWARD_RIGHT, function=GRADIENTS),
         ),
-        Check("forward: half precision", "half precision", 1, holds(half, normed, FORWARD, FORWARD_RIGHT)),
+        Check("backward: float16 in, float32 inside", "half precision", 2, _half_backward),
         Check(
             "backward: sums in a fixed order",
             "determinism",
@@ -146,7 +154,7 @@ HIDDEN = HiddenPart(
         ANSWERS.file("tiles of rows", 18),
         ANSWERS.file("columns for the vectors", 17),
         ANSWERS.edited("eight programs", 18, *EIGHT),
-        ANSWERS.edited("eps of the default", 12.5, (" / n + eps)", " / n + 1e-05)")),
+        ANSWERS.edited("eps of the default", 14.25, (" / n + eps)", " / n + 1e-05)")),
         ANSWERS.edited(
             "strides by the shape",
             17.5,
@@ -179,41 +187,67 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("weight first", 18, ("away * rstd * w + b", "w * (away * rstd) + b")),
         ANSWERS.edited(
             "divided by n - 1",
-            12.5,
+            14.25,
             ("tl.sum(away * away, axis=0) / n", "tl.sum(away * away, axis=0) / (n - 1)"),
         ),
         ANSWERS.edited(
             "eps outside of the root",
-            12.5,
+            14.25,
             (
                 "1 / tl.sqrt(tl.sum(away * away, axis=0) / n + eps)",
                 "1 / (tl.sqrt(tl.sum(away * away, axis=0) / n) + eps)",
             ),
         ),
-        ANSWERS.edited("no bias", 10.5, ("away * rstd * w + b", "away * rstd * w")),
+        ANSWERS.edited("no bias", 10.25, ("away * rstd * w + b", "away * rstd * w")),
         ANSWERS.edited(
             "variance in one pass",
             16.7,
             ("tl.sum(away * away, axis=0) / n + eps", "tl.sum(x * x, axis=0) / n - mean * mean + eps"),
             below=True,
         ),
-        ANSWERS.edited("differences outside of the row", 12.5, ("tl.where(at < n, x - mean, 0.0)", "x - mean")),
+        ANSWERS.edited("differences outside of the row", 14.25, ("tl.where(at < n, x - mean, 0.0)", "x - mean")),
         ANSWERS.edited(
             "statistics in half precision",
-            17,
+            15.5,
             ("mask=at < n, other=0.0).to(tl.float32)\n    mean", "mask=at < n, other=0.0)\n    mean"),
         ),
-        ANSWERS.edited("no weight in the backward", 9.5, ("g = grad * w", "g = grad")),
-        ANSWERS.edited("no mean of g", 13, ("g - tl.sum(g, axis=0) / n - hat", "g - hat")),
-        ANSWERS.edited("no part of the variance", 13, (" - hat * (tl.sum(g * hat, axis=0) / n)", "")),
+        ANSWERS.edited(
+            "no float32 at all",
+            13.5,
+            (
+                "mask=at < n, other=0.0).to(tl.float32)\n    mean",
+                "mask=at < n, other=0.0)\n    mean",
+            ),
+            (
+                "w = tl.load(w_ptr + at, mask=at < n, other=0.0).to(tl.float32)",
+                "w = tl.load(w_ptr + at, mask=at < n, other=0.0)",
+            ),
+            (
+                "grad = tl.load(grad_ptr + row * grad_row + at * grad_column, mask=at < n, other=0.0).to(tl.float32)",
+                "grad = tl.load(grad_ptr + row * grad_row + at * grad_column, mask=at < n, other=0.0)",
+            ),
+        ),
+        ANSWERS.edited(
+            "numbers that become blocks",
+            7.75,
+            (
+                "for_w, for_b = (tl.zeros([BLOCK], tl.float32), tl.zeros([BLOCK], tl.float32))",
+                "for_w, for_b = (0.0, 0.0)",
+            ),
+        ),
+        ANSWERS.edited("no weight in the backward", 9.25, ("g = grad * w", "g = grad")),
+        ANSWERS.edited("no mean of g", 12.25, ("g - tl.sum(g, axis=0) / n - hat", "g - hat")),
+        ANSWERS.edited("no part of the variance", 12.25, (" - hat * (tl.sum(g * hat, axis=0) / n)", "")),
         ANSWERS.edited(
             "statistics are constants",
-            13,
+            12.25,
             ("g - tl.sum(g, axis=0) / n - hat * (tl.sum(g * hat, axis=0) / n)", "g"),
         ),
-        ANSWERS.edited("vectors swapped", 10.5, ("return (grad_x, grad_w, grad_b)", "return (grad_x, grad_b, grad_w)")),
-        ANSWERS.edited("weight's gradient without the norm", 10.5, ("for_w += grad * hat", "for_w += grad * x")),
-        ANSWERS.edited("sums with weight", 10.5, ("for_b += grad", "for_b += g")),
+        ANSWERS.edited(
+            "vectors swapped", 10.25, ("return (grad_x, grad_w, grad_b)", "return (grad_x, grad_b, grad_w)")
+        ),
+        ANSWERS.edited("weight's gradient without the norm", 10.25, ("for_w += grad * hat", "for_w += grad * x")),
+        ANSWERS.edited("sums with weight", 10.25, ("for_b += grad", "for_b += g")),
         ANSWERS.edited("no strides of grad", 17, ("row * grad_row + at * grad_column", "row * n + at")),
         ANSWERS.edited(
             "no strides of x forward",
@@ -223,7 +257,7 @@ HIDDEN = HiddenPart(
                 "x = tl.load(x_ptr + row * n + at, mask=at < n, other=0.0).to(tl.float32)\n    mean",
             ),
         ),
-        ANSWERS.edited("the first rows only", 7.5, ("range(first, rows, P)", "range(first, first + 1, P)")),
+        ANSWERS.edited("the first rows only", 7.75, ("range(first, rows, P)", "range(first, first + 1, P)")),
         ANSWERS.edited("one program", 16.5, *ONE),
         ANSWERS.edited("atomic sums", 16.5, *ATOMIC),
         Control(
