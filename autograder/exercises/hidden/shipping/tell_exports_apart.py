@@ -183,8 +183,8 @@ def formula(draw: Draw) -> Twins:
 HIDDEN = HiddenPart(
     checks=(
         Check("numbers of another size", "magnitudes", 1, tells(small, formula, smallest, text=MORE, rounds=2)),
-        Check("halves", "rounding", 1.5, tells(halves, text=MORE, rounds=4)),
-        Check("whole numbers, negative or large", "whole numbers", 1, tells(negatives, large, text=MORE, rounds=2)),
+        Check("halves", "rounding", 1, tells(halves, text=MORE, rounds=4)),
+        Check("whole numbers, negative or large", "whole numbers", 1.5, tells(negatives, large, text=MORE, rounds=2)),
         Check("masks that keep few", "masks", 1.5, tells(whole, few, text=MORE, rounds=2)),
     ),
     controls=(
@@ -201,10 +201,10 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("a model in place of the module", 5, ("module(*inputs)", FIRST), below=True),
         ANSWERS.edited("ordinary numbers", 8, (VALUES, "torch.randn(shape)")),
         ANSWERS.edited("no small numbers", 9, ("torch.rand(()) * 5", "torch.rand(())")),
-        ANSWERS.edited("no halves", 8.5, ("if torch.rand(()) < 0.5 else", "if torch.rand(()) < 0 else")),
+        ANSWERS.edited("no halves", 9, ("if torch.rand(()) < 0.5 else", "if torch.rand(()) < 0 else")),
         ANSWERS.edited("nothing but halves", 9, ("if torch.rand(()) < 0.5 else", "if torch.rand(()) < 2 else")),
-        ANSWERS.edited("no negative numbers", 9, ("torch.randint(low, high + 1, shape)", f"torch.{WHOLE}")),
-        ANSWERS.edited("no large numbers", 9, ("high + 1, shape", "min(high, 100) + 1, shape")),
+        ANSWERS.edited("no negative numbers", 8.5, ("torch.randint(low, high + 1, shape)", f"torch.{WHOLE}")),
+        ANSWERS.edited("no large numbers", 8.5, ("high + 1, shape", "min(high, 100) + 1, shape")),
         ANSWERS.edited("masks that keep all", 8.5, ("torch.rand(shape) < torch.rand(())", "torch.rand(shape) < 2")),
         ANSWERS.edited(
             "sizes of their own", 8.75, ("sizes.get(size, size)", "int(torch.randint(1, 5, ()))"), below=True
