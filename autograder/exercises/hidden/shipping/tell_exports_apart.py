@@ -213,7 +213,13 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("beyond the limits", 8.75, ("(low + (high - low)", "(low + 200 * (high - low)"), below=True),
         ANSWERS.edited("one draw", 5, ("range(3000)", "range(1)"), below=True),
         ANSWERS.edited("every bit", 8.75, ("(0.0001, 0.01)", "(0, 0)"), below=True, trap="with `rtol` and `atol` 0.01"),
-        ANSWERS.edited("a small difference", 10, ("(0.0001, 0.01)", "(0.0001, 0.0001)"), below=True),
+        ANSWERS.edited(
+            "a small difference",
+            10,
+            ("(0.0001, 0.01)", "(0.0001, 0.0001)"),
+            below=True,
+            trap="with `rtol` and `atol` 0.01",
+        ),
     ),
     equivalent={
         **dict.fromkeys(
