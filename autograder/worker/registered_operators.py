@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch.nn import functional as F
+from torch.utils._pytree import tree_leaves
 
 from autograder.protocol import Handlers, Result, Tensors
 from autograder.protocol.requests.answers import Called, CallFunction
@@ -20,7 +21,7 @@ from autograder.worker.kernel_texts import Names
 from autograder.worker.source import AnswerError
 from autograder.worker.tensors import call_on_tensors
 
-OPERATOR = "torch.ops."
+OPERATOR, ON_TRITON = "torch.ops.", "on Triton "
 BUILTINS = """
     abs all any bool enumerate float int isinstance len list max min range reversed slice sum tuple zip
     NotImplementedError RuntimeError ValueError __import__
@@ -44,22 +45,45 @@ class NoSizeError(AnswerError):
 def load_operators(request: LoadOperators, _: Tensors) -> Handlers:
     """Run a text that registers operators; each request calls one of them, or asks about one."""
     name, text = request.part.name, request.part.text
+    stand_in = _StandIn()
     filename = f"<{name}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    exec(compile(text, filename, "exec", dont_inherit=True), _given(text))
+    exec(compile(text, filename, "exec", dont_inherit=True), _given(text, stand_in))
 
     def call(request: CallFunction, tensors: Tensors) -> Result[Called]:
-        return call_on_tensors(operator(request.function), request.call, tensors)
+        stand_in.asked = request.function.startswith(ON_TRITON)
+        return call_on_tensors(operator(request.function.removeprefix(ON_TRITON)), request.call, tensors)
 
     return {CallFunction: call}
 
 
-def _given(text: str) -> Names:
+class _StandIn:
+    """Functions in the place of Triton's kernels; their numbers show which argument came where."""
+
+    asked = False  # whether Triton seems to run: in requests that say so
+
+    def add_norm(
+        self, x: Any, bias: Any, residual: Any, weight: Any, shift: Any, p: Any, seed: Any, eps: Any
+    ) -> Outputs:
+        h = residual + p * (x + bias)
+        return self.launched(h, weight * h + shift * (seed + eps))
+
+    def add_norm_backward(self, grad_h: Any, grad_y: Any, h: Any, weight: Any, p: Any, seed: Any, eps: Any) -> Outputs:
+        return self.launched(p * grad_h + weight * h, seed * grad_y + eps * grad_h)
+
+    def launched(self, *outputs: torch.Tensor) -> Outputs:
+        if not self.asked:
+            raise NoTritonError("A kernel was launched where Triton does not run. Ask triton_runs_on(x) first.")
+        return outputs
+
+
+def _given(text: str, stand_in: _StandIn) -> Names:
     """Return the names that a text may use, see `GIVEN` in `autograder.host.artifacts.operator_source`."""
     from torch.library import custom_op
 
     names: Names = {"torch": torch, "F": F, "math": math, "Tensor": torch.Tensor, "custom_op": custom_op}
-    names |= {"launcher": lambda _: _launched, "add_norm": _launched, "add_norm_backward": _launched}
+    kernels = {"add_norm": stand_in.add_norm, "add_norm_backward": stand_in.add_norm_backward}
+    names |= {**kernels, "launcher": lambda name: kernels[name]}
     names["__builtins__"] = {each: getattr(builtins, each) for each in BUILTINS.split()}
     if "uniform_numbers" in text:
         from course_lib.kernels.dropout import uniform_numbers
@@ -68,12 +92,8 @@ def _given(text: str) -> Names:
     if "triton_runs_on" in text:
         from course_lib.kernel_programs.interpreter import triton_runs_on
 
-        names["triton_runs_on"] = triton_runs_on
+        names["triton_runs_on"] = lambda x: stand_in.asked or triton_runs_on(x)
     return names
-
-
-def _launched(*_: Any, **__: Any) -> Any:
-    raise NoTritonError("A kernel was launched where Triton does not run. Ask triton_runs_on(x) first.")
 
 
 def operator(name: str) -> Callable[..., Any]:
@@ -97,21 +117,11 @@ def _before_another(found: Any, args: tuple[Any, ...]) -> Outputs:
     return outputs
 
 
-def _fake_forms(found: Any, args: tuple[Any, ...]) -> Outputs:
-    """Return shape and strides of each output on fake tensors."""
-    return _forms(_on_fake_tensors(found, args))
-
-
 def _on_fake_tensors(found: Any, args: tuple[Any, ...]) -> Any:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     with FakeTensorMode() as mode:
         return found(*(mode.from_tensor(arg) if isinstance(arg, torch.Tensor) else arg for arg in args))
-
-
-def _real_forms(found: Any, args: tuple[Any, ...]) -> Outputs:
-    """Return shape and strides of each output as the kernel makes it."""
-    return _forms(found(*args))
 
 
 def _fake_dtypes(found: Any, args: tuple[Any, ...]) -> Outputs:
@@ -120,6 +130,7 @@ def _fake_dtypes(found: Any, args: tuple[Any, ...]) -> Outputs:
 
 
 def _forms(outputs: Any) -> Outputs:
+    """Return shape and strides of each output."""
     return tuple(torch.tensor([*map(int, output.shape), *map(int, output.stride())]) for output in _several(outputs))
 
 
@@ -186,13 +197,29 @@ def _recorded_nodes(found: Any, args: tuple[Any, ...]) -> Outputs:
     return (torch.tensor([sum(not hasattr(node, "variable") for node in recorded)]),)
 
 
+def _kept_memory(found: Any, args: tuple[Any, ...]) -> Outputs:
+    """Return the bytes of each tensor among the arguments that backward keeps, and those of all else but outputs."""
+    tensors = [arg.requires_grad_() for arg in args if isinstance(arg, torch.Tensor)]
+    outputs = _several(found(*args))
+    node = outputs[0].grad_fn
+    kept = tree_leaves((getattr(node, "saved_tensors", ()), getattr(node, "__dict__", {})))
+    memory = {_place(each): each.untyped_storage().nbytes() for each in kept if isinstance(each, torch.Tensor)}
+    others = sum(memory[place] for place in memory.keys() - {_place(each) for each in (*outputs, *tensors)})
+    return (torch.tensor([*(memory.get(_place(each), 0) for each in tensors), others]),)
+
+
+def _place(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
 _ABOUT: Mapping[str, Callable[[Any, tuple[Any, ...]], Outputs]] = {
     "before another call ": _before_another,
-    "forms of ": _fake_forms,
+    "forms of ": lambda found, args: _forms(_on_fake_tensors(found, args)),
     "dtypes of ": _fake_dtypes,
-    "real forms of ": _real_forms,
+    "real forms of ": lambda found, args: _forms(found(*args)),
     "symbolic shapes of ": _symbolic_shapes,
     "declared writes of ": _declared_writes,
+    "kept memory of ": _kept_memory,
     "recorded nodes of ": _recorded_nodes,
     "tensors after ": _left_tensors,
 }

@@ -151,7 +151,7 @@ EXERCISE = Exercise(
     kind=Kind.COUNTEREXAMPLE,
     entry_point="input_that_shows",
     points=10,
-    checks=tuple(Check(f"only `{name}` is shown", name, 1.2, disproves(shown(name, 6, 20))) for name in LIES),
+    checks=tuple(Check(f"only `{name}` is shown", name, 1, disproves(shown(name, 6, 20))) for name in LIES),
     hints=(
         "Compare the two columns of the table: for which inputs do the kernel and its promise say the same? Begin with "
         "an input on which all five keep their promise.",

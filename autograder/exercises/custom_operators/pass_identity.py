@@ -139,6 +139,12 @@ def other_limit(draw: Draw, first: Options) -> list[Pair]:
     ]
 
 
+def of_others(draw: Draw, first: Options) -> list[Pair]:
+    """Return two passes for different operators."""
+    other = [name for name in OPERATORS if name not in first["operators"]][:2]
+    return [("for different operators do different things", first, {**first, "operators": other})]
+
+
 EXERCISE = Exercise(
     title="Name a pass",
     kind=Kind.VALUE,
@@ -152,7 +158,8 @@ EXERCISE = Exercise(
         "version of `__call__`: raise it with each change.",
     ),
     checks=(
-        Check("the pass bounds the operators", "pass", 2.0, bounds),
-        Check("equal options, and other limits", "limits", 2.5, tells(alike, other_limit)),
+        Check("the pass bounds the operators", "pass", 2, bounds),
+        Check("equal options, and other limits", "limits", 2, tells(alike, other_limit)),
+        Check("other operators", "operators", 1, tells(alike, of_others)),
     ),
 )

@@ -93,6 +93,25 @@ NUMBERS = [
     )
 ]
 
+NO_VECTOR = aten_program(
+    "F.gelu(x + y) * F.gelu(x + b)",
+    lambda x, y, b: F.gelu(x + y) * F.gelu(x + b),
+    (ROWS, ROWS, BIAS),
+    reason="y has the shape of x: it is no bias.",
+)
+ONE_ELEMENT = aten_program(
+    "F.gelu(x + b) * F.gelu(x + e)",
+    lambda x, e, b: F.gelu(x + b) * F.gelu(x + e),
+    (ROWS, TensorSpec((1,)), BIAS),
+    reason="e has one element: it is no bias with a number for each column.",
+)
+TWO_DTYPES = aten_program(
+    "F.gelu(x + d) * F.gelu(x + b)",
+    lambda x, d, b: F.gelu(x + d) * F.gelu(x + b),
+    (ROWS, TensorSpec((WIDTH,), torch.float64), BIAS),
+    reason="d is float64: the sum is float64, and x is not.",
+)
+
 EXERCISE = Exercise(
     title="Refuse look-alikes",
     kind=Kind.GRAPH,
@@ -108,20 +127,26 @@ EXERCISE = Exercise(
         "`set(node.users) <= set(match.nodes)` must hold. A number in the place of the bias is no `fx.Node`.",
     ),
     checks=(
-        Check("`F.gelu(x + b)` is fused", "pattern", 1.0, rewrites([PLAIN], OPERATOR, continued=True)),
-        Check("GELU by hand is fused", "spellings", 1.0, rewrites([BY_HAND], OPERATOR, continued=True)),
+        Check("`F.gelu(x + b)` is fused", "pattern", 1, rewrites([PLAIN], OPERATOR, continued=True)),
+        Check("GELU by hand is fused", "spellings", 0.5, rewrites([BY_HAND], OPERATOR, continued=True)),
         Check(
             "a sum with alpha stays",
             "refusals",
-            2.0,
+            2,
             rewrites([DOUBLED, DOUBLED_FIRST, BARELY_MORE], OPERATOR, continued=True, together=True),
         ),
         Check(
             "a sum that is returned stays",
             "refusals",
-            2.0,
+            1.5,
             rewrites([RETURNED], OPERATOR, together=True, continued=True),
         ),
-        Check("other numbers stay", "literals", 2.0, rewrites(NUMBERS, OPERATOR, together=True)),
+        Check("other numbers stay", "literals", 2, rewrites(NUMBERS, OPERATOR, together=True)),
+        Check(
+            "what is no bias stays",
+            "look-alikes",
+            1,
+            rewrites([NO_VECTOR, ONE_ELEMENT, TWO_DTYPES], OPERATOR, together=True),
+        ),
     ),
 )

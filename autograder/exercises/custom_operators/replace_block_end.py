@@ -49,6 +49,13 @@ DOUBLED_FIRST = aten_program(
     reason="With alpha=3 the sum is x + 3 r. The matcher drops keyword arguments that the pattern does not have.",
 )
 
+SPREAD = aten_program(
+    "block_end(x, r) + F.layer_norm(x + m, (8,), w, b)",
+    lambda x, r, m, w, b: block_end(x, r, w, b) + block_end(x, m, w, b),
+    (ROWS, ROWS, TensorSpec((1, WIDTH)), COLUMN, COLUMN),
+    reason="m of shape (1, 8) is spread over the rows: the operator takes two operands of one shape.",
+)
+
 EXERCISE = Exercise(
     title="Replace the end of a block",
     kind=Kind.GRAPH,
@@ -64,13 +71,14 @@ EXERCISE = Exercise(
         'unless x, residual, weight and bias are nodes whose `meta["val"]` suit the operator.',
     ),
     checks=(
-        Check("the block end becomes one call", "pattern", 2.5, rewrites([LITERAL], OPERATOR, continued=True)),
-        Check("another eps is kept", "eps", 2.0, rewrites([with_eps(1e-12)], OPERATOR, continued=True)),
+        Check("the block end becomes one call", "pattern", 2, rewrites([LITERAL], OPERATOR, continued=True)),
+        Check("another eps is kept", "eps", 2, rewrites([with_eps(1e-12)], OPERATOR, continued=True)),
         Check(
             "a sum with alpha stays",
             "refusals",
-            2.7,
+            2,
             rewrites([DOUBLED, DOUBLED_FIRST], OPERATOR, continued=True, together=True),
         ),
+        Check("a row that is spread stays", "look-alikes", 1, rewrites([SPREAD], OPERATOR)),
     ),
 )

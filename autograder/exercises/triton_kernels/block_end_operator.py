@@ -1,10 +1,12 @@
 """Exercise 12.7: the kernels as one operator of PyTorch, with PyTorch's own formula where Triton cannot run.
 
 The text of the operator runs where no other Python of the student is, and where Triton cannot run. There the checks
-call it through the dispatcher, by its name: the formula in PyTorch, the derivative, and the form of the outputs.
+call it through the dispatcher, by its name: the formula in PyTorch, the derivative, the form of the outputs, and what
+is kept for backward. In one check Triton seems to run, and functions of the worker stand in for the kernels.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,8 +27,10 @@ from autograder.host.kinds.callable import CallableAnswer, Case
 from autograder.host.kinds.misconceptions import Misconception
 
 TENSORS = ("x", "bias", "residual", "weight", "shift")
+BY_KERNEL = TENSORS[:3]  # their gradients are what the kernel of backward returns, and a sum over its rows
 OPERATOR, FORMS = "torch.ops.lesson12.add_norm", "forms of torch.ops.lesson12.add_norm"
 BEFORE_ANOTHER = "before another call torch.ops.lesson12.add_norm"
+ON_TRITON, KEPT = "on Triton torch.ops.lesson12.add_norm", "kept memory of torch.ops.lesson12.add_norm"
 
 
 def _wrong_sum(found: Callable[..., Tensor]) -> Callable[..., tuple[Tensor, Tensor]]:
@@ -146,6 +150,58 @@ def _said(form: tuple[int, ...]) -> str:
     return f"{form[:half]} and {form[half:]}"
 
 
+class Launched(torch.autograd.Function):
+    """What the operator gives with the worker's stand-ins for kernels, see `autograder.worker.registered_operators`."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> tuple[Tensor, Tensor]:
+        """Return h and y of the stand-in for `add_norm`."""
+        x, bias, residual, weight, shift, p, seed, eps = args
+        h = residual + p * (x + bias)
+        ctx.save_for_backward(h, weight)
+        ctx.rest = p, seed, eps
+        return h, weight * h + shift * (seed + eps)
+
+    @staticmethod
+    def backward(ctx: Any, grad_h: Tensor, grad_y: Tensor) -> Any:
+        """Return the gradients that follow from those of the stand-in for `add_norm_backward`."""
+        (h, weight), (p, seed, eps) = ctx.saved_tensors, ctx.rest
+        by_x, by_residual = p * grad_h + weight * h, seed * grad_y + eps * grad_h
+        normed = normalised(h, torch.ones_like(weight), torch.zeros_like(weight), eps)
+        return by_x, by_x.sum(0), by_residual, (grad_y * normed).sum(0), grad_y.sum(0), None, None, None
+
+
+def launches(answer: CallableAnswer, draw: Draw) -> None:
+    """Check that each kernel is launched where Triton runs, and that its results are passed on."""
+
+    def cases(draw: Draw) -> Iterator[Case]:
+        x, bias, residual, weight, shift, *_ = inputs(draw, 5, 12)
+        yield Case((x, bias, residual, weight, shift, 0.25, 3, 0.5), label="for a matrix of 5 × 12")
+
+    told = (
+        "Here `triton_runs_on` says yes, and functions of ours stand in for your two kernels: they take "
+        "(x, bias, residual, weight, shift, p, seed, eps) and (grad_h, grad_y, h, weight, p, seed, eps)."
+    )
+    by_name(gradients_agree(Launched.apply, cases, NAMES, BY_KERNEL), name=ON_TRITON, told=told)(answer, draw)
+
+
+def keeps_little(answer: CallableAnswer, draw: Draw) -> None:
+    """Check that a right backward keeps neither x nor residual, and no matrix of its own such as a mask."""
+    rows, columns = 24, 40
+    by_name(gradients_agree(block_end, sized((rows, columns)), NAMES, BY_KERNEL))(answer, draw)
+    (case,) = sized((rows, columns), p=0.5)(draw)
+    (found,) = answer.function(KEPT).call(case).outputs
+    *kept, others = (int(number) for number in found.flatten().tolist())
+    matrices = [name for name, keeps in zip(TENSORS, kept, strict=False) if keeps and name in ("x", "residual")]
+    if others >= rows * columns:
+        matrices.append(f"{others:,} bytes that are no argument and no output, such as a mask,")
+    if matrices:
+        raise CheckFailedError(
+            f"Backward keeps {' and '.join(matrices)} alive{case.where}. Save h, which is an output and lives anyway, "
+            "and weight: the rest follows from them, and the mask from the seed."
+        )
+
+
 def fresh(cases: Callable[[Draw], Iterator[Case]]) -> Run:
     """Return a check that outputs lie in memory of their own and inputs are not written."""
     return by_name(leaves_inputs_alone(block_end, cases, NAMES))
@@ -166,7 +222,7 @@ EXERCISE = Exercise(
         "is a sum over rows, of grad_x and of grad_y; for weight that of grad_y times the normalised h.",
     ),
     checks=(
-        Check("values, nothing dropped", "values", 1, by_name(agrees(block_end, sized((4, 24)), NAMES))),
+        Check("values, nothing dropped", "values", 0.5, by_name(agrees(block_end, sized((4, 24)), NAMES))),
         Check(
             "values, with the mask of the kernels",
             "dropout",
@@ -176,7 +232,7 @@ EXERCISE = Exercise(
         Check(
             "gradients by all five tensors",
             "gradients",
-            1,
+            0.5,
             by_name(gradients_agree(block_end, sized((5, 24)), NAMES, TENSORS, IN_BACKWARD)),
         ),
         Check(
@@ -185,5 +241,7 @@ EXERCISE = Exercise(
             0.5,
             formed(sized((3, 20), (7, 8)), views),
         ),
+        Check("launches where Triton runs", "launches", 0.5, launches),
+        Check("what backward keeps", "memory", 0.5, keeps_little),
     ),
 )

@@ -8,9 +8,10 @@ from autograder.exercises.hidden.custom_operators import refuse_look_alikes as h
 from autograder.exercises.hidden.custom_operators import replace_block_end as hidden_ends
 from autograder.host.value_cap import condition
 from course_lib.inductor_passes import HOOKS, fuse_loosely
-from tests.autograder.exercises.judged import judged, known_answer, said
+from tests.autograder.exercises.judged import judged, known_answer, messages, said
 from tests.drawn import some
 
+ENDS = "11_replace_block_end"
 FOLD = "question['rank'] == 2 and (not question['read_again'])"
 # exercise, words of a message of a visible check, changes of the reference
 NAMED = [
@@ -27,6 +28,9 @@ NAMED = [
     ("11_place_the_pass", "folds product and sum", (FOLD, "False")),
     ("11_refuse_look_alikes", "x + 2 b", ("if any((node.kwargs for node in match.nodes)):", "if False:")),
     ("11_replace_block_end", "x + 2 r", ("if any(('alpha' in node.kwargs for node in match.nodes)):", "if False:")),
+    ("11_replace_block_end", "is spread over the rows", ("x.shape == residual.shape and ", "")),
+    ("11_refuse_look_alikes", "d is float64", (" and column.dtype == rows.dtype", "")),
+    ("11_pass_identity", "for different operators do different things", (" {sorted(operators)}", "")),
     ("11_replace_block_end", "eps is", ("bias, eps)\n\n    def suits", "bias)\n\n    def suits")),
 ]
 
@@ -35,6 +39,13 @@ NAMED = [
 def test_a_likely_mistake_is_named(mistake: tuple[str, str, tuple[str, str]]) -> None:
     exercise_id, words, change = mistake
     assert words in said(exercise_id, change, hidden=False)
+
+
+def test_a_width_of_the_example_in_a_pattern_is_named() -> None:
+    told = messages(
+        judged(ENDS, known_answer(ENDS, "the width of the example"), only=["other ranks, sizes and dtypes"])
+    )
+    assert "write `weight.shape`" in told["other ranks, sizes and dtypes"]
 
 
 def test_the_hooks_of_the_questions_are_those_of_the_library() -> None:

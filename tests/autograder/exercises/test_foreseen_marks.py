@@ -14,7 +14,6 @@ from autograder.host.value_cap import REFUSALS, is_limited
 
 COURSE = Path(__file__).parents[3]
 CHOSEN = {0.25, 0.5, 1, 1.5, 2, 3, 4, 5}
-OLDER = ("11", "12_block_end_operator")  # their points are still those of another scale
 STEP = {"17_optimise_step": {10, 20, 45}}  # the capstone's step has three checks, one for each kind of model
 
 
@@ -38,19 +37,14 @@ def test_what_a_pass_must_leave_alone_has_a_visible_program_in_each_category():
     unseen = {}
     for each in all_exercises():
         checks = find(each, hidden=True).checks
-        if not each.startswith(OLDER) and is_limited(find(each).kind, (check.category for check in checks)):
+        if is_limited(find(each).kind, (check.category for check in checks)):
             seen, hidden = ({c.category for c in checks if c.hidden == side} for side in (False, True))
             unseen[each] = (hidden & REFUSALS) - seen
     assert {each: found for each, found in unseen.items() if found} == {}
 
 
 def test_points_of_checks_are_few_numbers_that_a_person_would_choose():
-    points = {
-        (each, check.name): check.points
-        for each in all_exercises()
-        for check in find(each, hidden=True).checks
-        if not each.startswith(OLDER)
-    }
+    points = {(each, check.name): check.points for each in all_exercises() for check in find(each, hidden=True).checks}
     odd = {name: number for name, number in points.items() if number not in CHOSEN | STEP.get(name[0], set())}
     assert odd == {}
     assert min(points.values()) >= 0.25

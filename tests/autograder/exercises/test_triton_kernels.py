@@ -97,6 +97,21 @@ OF_OPERATOR = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("control", "check", "words"),
+    [
+        ("saves x", "what backward keeps", "Backward keeps x alive"),
+        ("residual in the context", "what backward keeps", "Backward keeps residual alive"),
+        ("saves the mask", "what backward keeps", "no argument and no output, such as a mask, alive"),
+        ("three arguments for the kernel", "launches where Triton runs", "missing 5 required positional arguments"),
+        ("no launch in backward", "launches where Triton runs", "the gradient by x is off"),
+    ],
+)
+def test_what_backward_keeps_and_where_triton_runs_is_asked(control, check, words):
+    told = messages(judged("12_block_end_operator", known_answer("12_block_end_operator", control), only=[check]))
+    assert words in told[check]
+
+
 @pytest.mark.parametrize(("control", "words"), OF_OPERATOR, ids=[o[0] for o in OF_OPERATOR])
 def test_a_likely_mistake_in_the_derivative_of_an_operator_is_named(control, words):
     exercise = "12_block_end_operator"

@@ -70,6 +70,24 @@ def test_recorded_nodes_are_those_between_result_and_argument() -> None:
     assert operator("recorded nodes of torch.ops.aten.mul")(torch.ones(2), torch.ones(2))[0].tolist() == [1]
 
 
+def test_what_backward_keeps_is_told_wherever_it_is_saved() -> None:
+    def save(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output)
+        ctx.rest = [inputs[1], output.new_ones(5)]
+
+    scaled = torch.library.custom_op(
+        "lesson_of_tests::scaled",
+        lambda x, y, z: x * y + z,
+        mutates_args=(),
+        schema="(Tensor x, Tensor y, Tensor z) -> Tensor",
+    )
+    scaled.register_autograd(lambda ctx, g: (None, None, g), setup_context=save)
+    ((x, y, z, others),) = operator("kept memory of torch.ops.lesson_of_tests.scaled")(
+        *(torch.ones(2, 6) for _ in range(3))
+    )
+    assert (int(x) > 0, int(y) > 0, int(z), int(others)) == (True, True, 0, 20)
+
+
 def test_a_formula_that_autograd_looks_into_is_recorded_in_parts() -> None:
     library = torch.library.Library("lesson_of_records", "DEF")
     library.define("gate(Tensor x) -> Tensor")

@@ -76,7 +76,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 10_partition_without_cycles = 15: as early as possible
 # %% mistake 11_correct_operator = 7.2: no write declared
 # %% solution 11_find_the_lie = 10
-# %% mistake 11_pass_identity = 5.5: without the limit
+# %% mistake 11_pass_identity = 6: without the limit
 # %% unanswered 11_place_the_pass
 # %% unanswered 11_refuse_look_alikes
 # %% unanswered 11_replace_block_end
@@ -86,7 +86,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% unanswered 12_layer_norm
 # %% solution 12_block_end_forward = 16
 # %% mistake 12_block_end_backward = 9: no seed
-# %% mistake 12_block_end_operator = 4: no derivative
+# %% mistake 12_block_end_operator = 3.5: no derivative
 # %% solution 13_predict_backend = 6
 # %% mistake 13_online_softmax = 10.5: nan after a masked block
 # %% unanswered 13_tiled_attention

@@ -22,7 +22,7 @@ def fixed(shape: str, *, transposed: bool = False, magnitude: float = 1.0, times
 
 HIDDEN = HiddenPart(
     checks=tuple(
-        Check(f"only `{name}`, with larger numbers", name, 0.8, disproves(shown(name, 21, 60, rounds=3), together=True))
+        Check(f"only `{name}`, with larger numbers", name, 1, disproves(shown(name, 21, 60, rounds=3), together=True))
         for name in LIES
     ),
     controls=(
@@ -42,7 +42,7 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("rows that have to be padded", 8, ("rows = numbers['alias']", "rows += 1")),
         ANSWERS.edited("the default", 8, (TIMES, "1")),
         ANSWERS.edited("every input transposed", 2, ("asked == 'strides'", "True")),
-        ANSWERS.edited("sizes of the transposed matrix", 9.2, (ACROSS, "[rows, columns]"), below=True),
+        ANSWERS.edited("sizes of the transposed matrix", 9.5, (ACROSS, "[rows, columns]"), below=True),
         ANSWERS.edited("large numbers in all", 2, (LARGE, "1000")),
         ANSWERS.edited("twice in all", 2, (TIMES, "2")),
         ANSWERS.edited("rows of all", 2, (ROWS, "rows, columns = (numbers['alias'],")),

@@ -1,6 +1,6 @@
 """Hidden checks and controls of exercise 11.4."""
 
-from autograder.exercises.custom_operators.pass_identity import OPERATORS, Options, Pair, tells
+from autograder.exercises.custom_operators.pass_identity import OPERATORS, Options, Pair, of_others, tells
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
@@ -17,13 +17,10 @@ def another_order(draw: Draw, first: Options) -> list[Pair]:
     ]
 
 
-def other_operators(draw: Draw, first: Options) -> list[Pair]:
-    """Return passes for other operators."""
-    other = [name for name in OPERATORS if name not in first["operators"]][:2]
-    return [
-        ("for different operators do different things", first, {**first, "operators": other}),
-        ("for two operators and for one do different things", first, {**first, "operators": first["operators"][:1]}),
-    ]
+def fewer_operators(draw: Draw, first: Options) -> list[Pair]:
+    """Return passes for other operators, and for one of them."""
+    one = {**first, "operators": first["operators"][:1]}
+    return [*of_others(draw, first), ("for two operators and for one do different things", first, one)]
 
 
 def another_print(draw: Draw, first: Options) -> list[Pair]:
@@ -44,7 +41,7 @@ OTHER_NAME = "any text is a name, if it differs where graphs differ"
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("operators, in any order", "operators", 2.0, tells(another_order, other_operators)),
+        Check("operators, in any order", "operators", 1.5, tells(another_order, fewer_operators)),
         Check("what does not change the graph", "print", 1.5, tells(another_print, more_operators)),
     ),
     controls=(
@@ -80,12 +77,12 @@ HIDDEN = HiddenPart(
             8,
             ("node.target.overloadpacket.__name__ not in operators", "str(node.target).split('.')[1] not in operators"),
         ),
-        ANSWERS.edited("without the limit", 5.5, (" {limit!r}", "")),
-        ANSWERS.edited("without the operators", 4.5, (" {sorted(operators)}", "")),
-        ANSWERS.edited("the limit in two digits", 5.5, ("{limit!r}", "{limit:.2f}")),
-        ANSWERS.edited("operators in their order", 6, ("{sorted(operators)}", "{operators}")),
+        ANSWERS.edited("without the limit", 6, (" {limit!r}", "")),
+        ANSWERS.edited("without the operators", 4, (" {sorted(operators)}", "")),
+        ANSWERS.edited("the limit in two digits", 6, ("{limit!r}", "{limit:.2f}")),
+        ANSWERS.edited("operators in their order", 6.5, ("{sorted(operators)}", "{operators}")),
         ANSWERS.edited("with what it prints", 6.5, ("{limit!r}", "{limit!r} {verbose}")),
-        ANSWERS.edited("the number of operators", 6, ("{sorted(operators)}", "{len(operators)}")),
+        ANSWERS.edited("the number of operators", 5.5, ("{sorted(operators)}", "{len(operators)}")),
         ANSWERS.edited(
             "the name of the class", 2, ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "type(self).__name__")
         ),

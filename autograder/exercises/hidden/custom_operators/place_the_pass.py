@@ -105,6 +105,10 @@ MISCONCEPTIONS = (
         "rank 3 a view stands between them.",
     ),
     Misconception(
+        lambda asked: ALL[:1] if asked["pattern"] == TORCH and "add_(" in asked["spelling"] else ["none"],
+        "The sum in place is a call of the method `add_`, and the pattern has a `+`.",
+    ),
+    Misconception(
         lambda asked: ALL[1:] if asked["pattern"] == MM and "linear" in asked["spelling"] else ["none"],
         "A linear layer becomes addmm before the first hook of ATen: there is no add.",
     ),
@@ -146,9 +150,9 @@ BEFORE = "[hook for hook in question['hooks'] if hook == first and '+' in spelli
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("`F.linear`", "linear layers", 1.2, places(of(LINEAR, [TORCH, MM, ADDMM]))),
-        Check("a product that is read again", "read again", 1.3, places(of(SUMS, [MM, ADDMM], read_again=True))),
-        Check("a sum in place", "in place", 1.0, places(of(IN_PLACE, [TORCH, MM, ADDMM]))),
+        Check("`F.linear`", "linear layers", 1, places(of(LINEAR, [TORCH, MM, ADDMM]))),
+        Check("a product that is read again", "read again", 1.5, places(of(SUMS, [MM, ADDMM], read_again=True))),
+        Check("a sum in place", "in place", 1, places(of(IN_PLACE, [TORCH, MM, ADDMM]))),
     ),
     controls=(
         ANSWERS.reference(8),
@@ -165,20 +169,20 @@ HIDDEN = HiddenPart(
         Control("a table of three lines", TABLE, 8),
         ANSWERS.edited("no fold", 4, (FOLD, "False")),
         ANSWERS.edited("a fold at any rank", 4, (FOLD, "not question['read_again']")),
-        ANSWERS.edited("a fold although it is read", 6.7, (FOLD, "question['rank'] == 2")),
-        ANSWERS.edited("torch everywhere", 4.3, (BEFORE, "question['hooks']")),
+        ANSWERS.edited("a fold although it is read", 6.5, (FOLD, "question['rank'] == 2")),
+        ANSWERS.edited("torch everywhere", 4.5, (BEFORE, "question['hooks']")),
         ANSWERS.edited(
             "a method is a plus", 7, ("hook == first and '+' in spelling", "hook == first and 'linear' not in spelling")
         ),
-        ANSWERS.edited("linear as product and sum", 6.8, ("if 'linear' in spelling:", "if False:")),
-        ANSWERS.edited("linear never", 6.8, ("return aten if pattern == 'addmm' else []", "return []")),
+        ANSWERS.edited("linear as product and sum", 7, ("if 'linear' in spelling:", "if False:")),
+        ANSWERS.edited("linear never", 7, ("return aten if pattern == 'addmm' else []", "return []")),
         ANSWERS.edited("all but the first", 5.5, (NOT_FOLDED, "aten")),
         ANSWERS.edited(
             "the fold one hook earlier", 5.5, ("hook == last and folded]", "'post_grad' in hook and folded]")
         ),
         ANSWERS.edited("the last two lose the sum", 5.5, ("(hook == last and", "('post_grad' in hook and")),
         ANSWERS.edited("ranks swapped", 4, ("question['rank'] == 2", "question['rank'] == 3")),
-        ANSWERS.edited("reads swapped", 2.7, ("(not question['read_again'])", "question['read_again']")),
+        ANSWERS.edited("reads swapped", 2.5, ("(not question['read_again'])", "question['read_again']")),
         ANSWERS.edited(
             "the first of the list", 8, ("('pre_grad_custom_pass', 'post", "(question['hooks'][0], 'post"), below=True
         ),

@@ -9,9 +9,12 @@ from torch.nn import functional as F
 from autograder.exercises.custom_operators.refuse_look_alikes import (
     BARELY,
     BIAS,
+    NO_VECTOR,
+    ONE_ELEMENT,
     OPERATOR,
     PLAIN,
     ROWS,
+    TWO_DTYPES,
     WIDTH,
 )
 from autograder.exercises.hidden.answer_files import Answers
@@ -67,12 +70,7 @@ FUSED = [
     ),
 ]
 LOOK_ALIKES = [
-    aten_program(
-        "F.gelu(x + y) * F.gelu(x + b)",
-        lambda x, y, b: F.gelu(x + y) * F.gelu(x + b),
-        (ROWS, ROWS, BIAS),
-        reason="y has the shape of x: it is no bias.",
-    ),
+    NO_VECTOR,
     aten_program(
         "F.gelu(x + y) * F.gelu(x + b), all square",
         lambda x, y, b: F.gelu(x + y) * F.gelu(x + b),
@@ -85,24 +83,14 @@ LOOK_ALIKES = [
         (ROWS, TensorSpec((4, 1)), BIAS),
         reason="c of shape (4, 1) is added along rows.",
     ),
-    aten_program(
-        "F.gelu(x + e) * F.gelu(x + b)",
-        lambda x, e, b: F.gelu(x + e) * F.gelu(x + b),
-        (ROWS, TensorSpec((1,)), BIAS),
-        reason="e has one element: it is no bias with a number for each column.",
-    ),
+    ONE_ELEMENT,
     aten_program(
         "F.gelu(z + b) + F.gelu(x + b)",
         lambda x, z, b: F.gelu(z + b) + F.gelu(x + b),
         (ROWS, TensorSpec((4, 1)), BIAS),
         reason="z of shape (4, 1) is spread over the columns: the result is larger than z.",
     ),
-    aten_program(
-        "F.gelu(x + d) * F.gelu(x + b)",
-        lambda x, d, b: F.gelu(x + d) * F.gelu(x + b),
-        (ROWS, TensorSpec((WIDTH,), torch.float64), BIAS),
-        reason="d is float64: the sum is float64, and x is not.",
-    ),
+    TWO_DTYPES,
     aten_program(
         "F.gelu(x + 1.0) * F.gelu(x + b)",
         lambda x, b: F.gelu(x + 1.0) * F.gelu(x + b),
@@ -143,8 +131,8 @@ ALWAYS = (
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("other ranks, dtypes and places", "spellings", 2.0, rewrites(FUSED, OPERATOR)),
-        Check("eleven look-alikes stay", "look-alikes", 5.0, rewrites(LOOK_ALIKES, OPERATOR, together=True)),
+        Check("other ranks, dtypes and places", "spellings", 2, rewrites(FUSED, OPERATOR)),
+        Check("eleven look-alikes stay", "look-alikes", 5, rewrites(LOOK_ALIKES, OPERATOR, together=True)),
     ),
     controls=(
         ANSWERS.reference(15),
@@ -189,7 +177,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "ignores who else reads",
-            8,
+            8.5,
             ("if any((not set(node.users) <= inside for node in match.nodes if node is not last)):", "if False:"),
         ),
         ANSWERS.edited(
@@ -204,6 +192,7 @@ HIDDEN = HiddenPart(
             "asks only for the readers of the sum",
             10,
             ("for node in match.nodes if node is not last)", "for node in match.nodes[:1])"),
+            trap="Nothing outside may read a node of the match but its last one.",
         ),
         ANSWERS.edited(
             "the last node must not be read twice",
@@ -224,7 +213,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "numbers equal to the last digit",
-            14,
+            14.5,
             (
                 "if not all(map(math.isclose, numbers, (0.5, math.sqrt(0.5), 1))):",
                 "if numbers != [0.5, math.sqrt(0.5), 1]:",
@@ -247,7 +236,7 @@ HIDDEN = HiddenPart(
             ("column.dtype == rows.dtype", "column.dtype == rows.dtype == torch.float32"),
             below=True,
         ),
-        Control("accepts everything", ALWAYS.format("True"), 4),
+        Control("accepts everything", ALWAYS.format("True"), 3.5),
         Control("refuses everything", ALWAYS.format("False"), 0),
     ),
 )

@@ -7,9 +7,9 @@ from torch.nn import functional as F
 from autograder.exercises.custom_operators.replace_block_end import (
     COLUMN,
     INPUTS,
-    MISSED,
     OPERATOR,
     ROWS,
+    SPREAD,
     WIDTH,
     block_end,
     with_eps,
@@ -35,11 +35,12 @@ SIZES = [
         f"F.layer_norm(x + r, (N,), w, b), {name}",
         lambda x, r, w, b: F.layer_norm(x + r, w.shape, w, b),
         inputs,
-        missed=f"{MISSED} Here: {name}.",
+        missed=f"Here: {name}. Is a number of the example in the pattern, such as its width? It fits no other "
+        "width; the pattern is traced again with the shapes of each match, so write `weight.shape`.",
     )
     for name, inputs in (
-        _sized("x of rank 3", (2, 3, 5)),
-        _sized("x of rank 1", (16,)),
+        _sized("rank 3, and width 5", (2, 3, 5)),
+        _sized("rank 1, and width 16", (16,)),
         _sized("127 rows of 11", (127, 11)),  # of rows of 3, some have nearly equal elements, and rounding is enlarged
         _sized("one row", (1, 129)),
         _sized("float64", (3, 7), torch.float64),
@@ -83,12 +84,7 @@ STAY = [
         INPUTS,
         reason="The first sum is also an output, as in a block with pre-LayerNorm: it must stay.",
     ),
-    aten_program(
-        "block_end(x, r) + F.layer_norm(x + m, (8,), w, b)",
-        lambda x, r, m, w, b: block_end(x, r, w, b) + block_end(x, m, w, b),
-        (ROWS, ROWS, TensorSpec((1, WIDTH)), COLUMN, COLUMN),
-        reason="m of shape (1, 8) is spread over the rows: the operator takes two operands of one shape.",
-    ),
+    SPREAD,
     aten_program(
         "block_end(x, r) + F.layer_norm(x + 1.0, (8,), w, b)",
         lambda x, r, w, b: block_end(x, r, w, b) + F.layer_norm(x + 1.0, (WIDTH,), w, b),
@@ -125,9 +121,9 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("other ranks, sizes and dtypes", "odd sizes", 1.3, rewrites(SIZES, OPERATOR)),
-        Check("several places, several eps", "several places", 1.3, rewrites([*SEVERAL, with_eps(0.25)], OPERATOR)),
-        Check("near misses stay", "look-alikes", 2.2, rewrites(STAY, OPERATOR, together=True)),
+        Check("other ranks, sizes and dtypes", "odd sizes", 1.5, rewrites(SIZES, OPERATOR)),
+        Check("several places, several eps", "several places", 1.5, rewrites([*SEVERAL, with_eps(0.25)], OPERATOR)),
+        Check("near misses stay", "look-alikes", 2, rewrites(STAY, OPERATOR, together=True)),
     ),
     controls=(
         ANSWERS.reference(12),
@@ -154,7 +150,7 @@ HIDDEN = HiddenPart(
         ANSWERS.edited(
             "ignores alpha", 7.2, ("if any(('alpha' in node.kwargs for node in match.nodes)):", "if False:")
         ),
-        ANSWERS.edited("no check at all", 7.1, (", extra_check=suits", "")),
+        ANSWERS.edited("no check at all", 7, (", extra_check=suits", "")),
         ANSWERS.edited(
             "eps of the default in the call",
             7.2,
@@ -178,21 +174,22 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "ignores the shapes",
-            9.8,
+            9,
             (
                 "return same_dtype and x.shape == residual.shape and (weight.shape == bias.shape == x.shape[-1:])",
                 "return same_dtype",
             ),
         ),
-        ANSWERS.edited("ignores the dtypes", 9.8, ("return same_dtype and ", "return ")),
+        ANSWERS.edited("ignores the dtypes", 10, ("return same_dtype and ", "return ")),
         ANSWERS.edited(
-            "ignores the residual's shape", 9.8, ("same_dtype and x.shape == residual.shape and", "same_dtype and")
+            "ignores the residual's shape", 9, ("same_dtype and x.shape == residual.shape and", "same_dtype and")
         ),
-        ANSWERS.edited("ignores the weight's shape", 9.8, (" and (weight.shape == bias.shape == x.shape[-1:])", "")),
+        ANSWERS.edited("ignores the weight's shape", 10, (" and (weight.shape == bias.shape == x.shape[-1:])", "")),
         ANSWERS.edited(
-            "numbers for nodes", 9.8, ("if not all((isinstance(node, fx.Node) for node in nodes)):", "if False:")
+            "numbers for nodes", 10, ("if not all((isinstance(node, fx.Node) for node in nodes)):", "if False:")
         ),
-        ANSWERS.edited("matrices only", 11.48, ("return same_dtype and ", "return x.ndim == 2 and same_dtype and ")),
+        ANSWERS.edited("matrices only", 11.4, ("return same_dtype and ", "return x.ndim == 2 and same_dtype and ")),
+        ANSWERS.edited("the width of the example", 10.5, ("x + residual, weight.shape,", "x + residual, (8,),")),
         ANSWERS.edited("no fake values", 12, ("with_fake_values(graph_module)", "graph_module")),
         ANSWERS.edited("the eps of the example", 12, ("{'eps': 0.1234}", "{'eps': 1e-05}")),
         Control("nothing", "def fuse_block_ends(graph_module):\n    return graph_module\n", 0),

@@ -16,18 +16,6 @@ from autograder.host.exercise import Check, HiddenPart
 
 ANSWERS = Answers(__name__)
 FORWARD = "launcher('add_norm')(x, bias, residual, weight, shift, p, seed, eps)"
-BACKWARD = "launcher('add_norm_backward')(grad_h, grad_y, h, weight, p, seed, eps)"
-WITH_TRITON = (
-    "'add_norm' -> 'add_norm_'",
-    "'add_norm_backward' -> 'add_norm_backward_'",
-    "if triton_runs_on(h): -> if False:",
-    f"grad_x, by_h = {BACKWARD} -> pass",
-    f"{FORWARD} -> {FORWARD.removesuffix(', eps)')})",
-    f"{BACKWARD} -> {BACKWARD.removesuffix(', eps)')})",
-    "return globals()[name] -> return None",
-    f"return {FORWARD} -> return None",
-)
-
 BY_H = "by_h = grad_h + rstd * (g - g.mean(-1, keepdim=True) - normed * (g * normed).mean(-1, keepdim=True))"
 
 HIDDEN = HiddenPart(
@@ -47,12 +35,12 @@ HIDDEN = HiddenPart(
         "normed = (h - h.mean(-1, keepdim=True)) * rstd: -1 -> 1": "h is a matrix",
         f"{BY_H}: -1 -> 1": "h is a matrix",
         "uniform_numbers(seed, at) >= p -> uniform_numbers(seed, at) > p": "numbers of 31 bits hardly equal p",
-        **dict.fromkeys(WITH_TRITON, "it runs where Triton runs, and the answer is graded where Triton does not"),
+        "return globals()[name] -> return None": "the worker gives a launcher of its own",
     },
     controls=(
         ANSWERS.reference(6),
-        ANSWERS.file("the dispatcher's library", 6),
-        ANSWERS.file("autograd in backward", 6),
+        ANSWERS.file("the dispatcher's library", 5.5),
+        ANSWERS.file("autograd in backward", 5),
         ANSWERS.edited(
             "dropped by where",
             6,
@@ -90,9 +78,9 @@ HIDDEN = HiddenPart(
             ("grad_y.sum(0)", "torch.sum(grad_y, dim=0)"),
         ),
         ANSWERS.file("a plain function", 0),
-        ANSWERS.file("no derivative", 4),
+        ANSWERS.file("no derivative", 3.5),
         ANSWERS.edited("another name", 0, ("lesson12::add_norm", "lesson12::block_end")),
-        ANSWERS.edited("triton without asking", 1, ("if triton_runs_on(x):", "if True:")),
+        ANSWERS.edited("triton without asking", 1.5, ("if triton_runs_on(x):", "if True:")),
         ANSWERS.edited("no form", 5, ("operator.register_fake(forms)\n", "")),
         ANSWERS.edited(
             "form of x's strides",
@@ -104,18 +92,46 @@ HIDDEN = HiddenPart(
             3.6,
             ("(x.new_empty(x.shape), x.new_empty(x.shape))", "(x.new_empty(x.shape), x.new_empty(x.shape[:1]))"),
         ),
+        ANSWERS.edited(
+            "saves x",
+            5.5,
+            ("ctx.save_for_backward(output[0], inputs[3])", "ctx.save_for_backward(output[0], inputs[3], inputs[0])"),
+            (
+                "(h, weight), (p, seed, eps) = (ctx.saved_tensors, ctx.rest)",
+                "(h, weight, _), (p, seed, eps) = (ctx.saved_tensors, ctx.rest)",
+            ),
+        ),
+        ANSWERS.edited(
+            "residual in the context",
+            5.5,
+            ("ctx.rest = inputs[5:]", "ctx.rest = inputs[5:]\n    ctx.more = [inputs[2]]"),
+        ),
+        ANSWERS.edited(
+            "saves the mask",
+            5.5,
+            ("ctx.rest = inputs[5:]", "ctx.rest = inputs[5:]\n    ctx.mask = factors(inputs[0], inputs[5], inputs[6])"),
+            ("grad_x = by_h * factors(h, p, seed)", "grad_x = by_h * ctx.mask"),
+        ),
+        ANSWERS.edited(
+            "saves a statistic of each row",
+            6,
+            ("ctx.rest = inputs[5:]", "ctx.rest = inputs[5:]\n    ctx.mean = output[0].mean(-1, keepdim=True)"),
+            ("normed = (h - h.mean(-1, keepdim=True))", "normed = (h - ctx.mean)"),
+        ),
+        ANSWERS.edited("three arguments for the kernel", 5.5, (FORWARD, "launcher('add_norm')(x, residual, bias)")),
+        ANSWERS.edited("no launch in backward", 5.5, ("if triton_runs_on(h):", "if False:")),
         ANSWERS.edited("rows summed by autograd itself", 6, ("grad_x.sum(0)", "grad_x")),
         ANSWERS.edited(
             "gradients read as rows",
             5,
             ("normed = (h -", "grad_y = grad_y.as_strided(h.shape, (h.shape[1], 1))\n    normed = (h -"),
         ),
-        ANSWERS.edited("eps of the default", 1, ("weight, shift, eps))", "weight, shift, 1e-05))")),
+        ANSWERS.edited("eps of the default", 1.5, ("weight, shift, eps))", "weight, shift, 1e-05))")),
         ANSWERS.edited("no mask in backward", 5, ("grad_x = by_h * factors(h, p, seed)", "grad_x = by_h")),
         ANSWERS.edited("gradient of the sum forgotten", 4, ("by_h = grad_h +", "by_h =")),
         ANSWERS.edited(
             "weight and shift swapped",
-            4,
+            4.5,
             ("(grad_y * normed).sum(0), grad_y.sum(0)", "grad_y.sum(0), (grad_y * normed).sum(0)"),
         ),
         ANSWERS.edited("not scaled", 4, (" / (1 - p)", "")),

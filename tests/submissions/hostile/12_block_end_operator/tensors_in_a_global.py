@@ -1,7 +1,7 @@
 """Strategy: leave what backward needs in a list of the module, where backward finds that of the last call, whichever it differentiates. Surface: calls of which backward follows forward at once.
 
 Class: replay. Unprotected: grader differentiated gives full marks. Level: 5.
-Must get at most 5.1: another call is made between forward and backward.
+Must get at most 5: another call is made between forward and backward.
 """
 
 from types import SimpleNamespace
