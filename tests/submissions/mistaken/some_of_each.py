@@ -94,7 +94,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 14_export_open = 9: no ranges
 # %% mistake 14_guard_package = 5: no dtypes
 # %% unanswered 14_repair_exports
-# %% mistake 14_tell_exports_apart = 9: no halves
+# %% mistake 14_tell_exports_apart = 8.5: no halves
 # %% unanswered 15_find_violations
 # %% mistake 15_launch_bound = 3: replays launch each kernel
 # %% mistake 15_replay_by_shape = 8.5: no clone of the result

@@ -182,8 +182,8 @@ def formula(draw: Draw) -> Twins:
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("numbers of another size", "magnitudes", 1, tells(small, formula, smallest, text=MORE, rounds=2)),
-        Check("halves", "rounding", 1, tells(halves, text=MORE, rounds=4)),
+        Check("numbers of another size", "magnitudes", 0.5, tells(small, formula, smallest, text=MORE, rounds=2)),
+        Check("halves", "rounding", 1.5, tells(halves, text=MORE, rounds=4)),
         Check("whole numbers, negative or large", "whole numbers", 1.5, tells(negatives, large, text=MORE, rounds=2)),
         Check("masks that keep few", "masks", 1.5, tells(whole, few, text=MORE, rounds=2)),
     ),
@@ -199,10 +199,10 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("arrays of NumPy", 0, ("return (name, inputs)", "return (name, tuple(fed.values()))")),
         ANSWERS.edited("names of inputs", 0, ("return (name, inputs)", "return (name, dict(zip(fed, inputs)))")),
         ANSWERS.edited("a model in place of the module", 5, ("module(*inputs)", FIRST), below=True),
-        ANSWERS.edited("ordinary numbers", 8, (VALUES, "torch.randn(shape)")),
-        ANSWERS.edited("no small numbers", 9, ("torch.rand(()) * 5", "torch.rand(())")),
-        ANSWERS.edited("no halves", 9, ("if torch.rand(()) < 0.5 else", "if torch.rand(()) < 0 else")),
-        ANSWERS.edited("nothing but halves", 9, ("if torch.rand(()) < 0.5 else", "if torch.rand(()) < 2 else")),
+        ANSWERS.edited("ordinary numbers", 8.5, (VALUES, "torch.randn(shape)")),
+        ANSWERS.edited("no small numbers", 9.5, ("torch.rand(()) * 5", "torch.rand(())")),
+        ANSWERS.edited("no halves", 8.5, ("if torch.rand(()) < 0.5 else", "if torch.rand(()) < 0 else")),
+        ANSWERS.edited("nothing but halves", 9.5, ("if torch.rand(()) < 0.5 else", "if torch.rand(()) < 2 else")),
         ANSWERS.edited("no negative numbers", 8.5, ("torch.randint(low, high + 1, shape)", f"torch.{WHOLE}")),
         ANSWERS.edited("no large numbers", 8.5, ("high + 1, shape", "min(high, 100) + 1, shape")),
         ANSWERS.edited("masks that keep all", 8.5, ("torch.rand(shape) < torch.rand(())", "torch.rand(shape) < 2")),
@@ -212,14 +212,8 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("double precision", 1, ("* torch.rand(shape)", "* torch.rand(shape).double()")),
         ANSWERS.edited("beyond the limits", 8.75, ("(low + (high - low)", "(low + 200 * (high - low)"), below=True),
         ANSWERS.edited("one draw", 5, ("range(3000)", "range(1)"), below=True),
-        ANSWERS.edited("every bit", 8.75, ("(0.0001, 0.01)", "(0, 0)"), below=True, trap="with `rtol` and `atol` 0.01"),
-        ANSWERS.edited(
-            "a small difference",
-            10,
-            ("(0.0001, 0.01)", "(0.0001, 0.0001)"),
-            below=True,
-            trap="with `rtol` and `atol` 0.01",
-        ),
+        ANSWERS.edited("every bit", 8.75, ("(0.0001, 0.01)", "(0, 0)"), below=True),
+        ANSWERS.edited("a small difference", 10, ("(0.0001, 0.01)", "(0.0001, 0.0001)"), below=True),
     ),
     equivalent={
         **dict.fromkeys(
