@@ -83,9 +83,9 @@ EXERCISE = Exercise(
     points=4,
     wall_s=20,
     checks=(
-        Check("traces with a difference, and some without fault", "traces", 1.25, told_apart("traces")),
-        Check("scripts", "scripts", 0.3, told_apart("scripts")),
-        Check("traces that agree on other inputs", "agreement", 0.95, told_apart("agreeing traces")),
+        Check("traces with a difference, and some without fault", "traces", 1.5, told_apart("traces")),
+        Check("scripts", "scripts", 0.25, told_apart("scripts")),
+        Check("traces that agree on other inputs", "agreement", 1, told_apart("agreeing traces")),
     ),
     hints=(
         "Sort by what is there: an error, a warning, a difference, or nothing of all that.",

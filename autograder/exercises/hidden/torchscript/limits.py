@@ -54,13 +54,13 @@ ANSWERS = Answers(__name__)
 HIDDEN = HiddenPart(
     checks=(
         Check("longer traces that agree on other inputs", "agreement", 1, visible.told_apart("other agreeing traces")),
-        Check("everything together, with other programs", "everything", 0.5, visible.told_apart("everything")),
+        Check("everything together, with other programs", "everything", 0.25, visible.told_apart("everything")),
     ),
     controls=(
         ANSWERS.reference(4),
         ANSWERS.edited(
             "silence is gold",
-            1.55,
+            1.75,
             ("'frozen mode'", "'none'"),
             ("'lost effect' if seen['calls_seen'] == 0 else ", ""),
         ),
@@ -71,7 +71,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "constructs by heart",
-            3.5,
+            3.75,
             (
                 "'upported'",
                 "any(w in seen['error'] for w in ('function def', 'SetComp', 'try blocks'))",
