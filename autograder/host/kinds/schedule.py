@@ -216,16 +216,16 @@ def _require_launches(answer: ScheduleAnswer, artifact: Artifact, source: Traced
 def _source(model: Scheduled, encoder: schedule_models.Encoder) -> Traced:
     """Return the model, or the part to check, as a program for comparison; it shares the encoder's weights."""
     part = encoder.get_submodule(model.part)
-    inputs, *others = [_inputs(model.part, sequence) for sequence in (SEQUENCE, 1)]
+    inputs, *others = [_inputs(model, sequence) for sequence in (SEQUENCE, 1)]
     program = Program(model.name, lambda: part, inputs, 0, tuple(others), model.reason, training=model.training)
     tensors = {name: tensor.detach() for name, tensor in part.state_dict(keep_vars=True).items()}
     name = f"{model.name}{f', part {model.part},' * bool(model.part)}"
     return Traced(replace(program, name=name), program.trace(), {}, tensors)
 
 
-def _inputs(part: str, sequence: int) -> tuple[TensorSpec, ...]:
-    hidden = TensorSpec((BATCH, sequence, WIDTH))
-    return (hidden, hidden) if part else (hidden, TensorSpec((BATCH, 1, 1, sequence)))
+def _inputs(model: Scheduled, sequence: int) -> tuple[TensorSpec, ...]:
+    hidden = TensorSpec((BATCH, sequence, model.arguments.get("width", WIDTH)))
+    return (hidden, hidden) if model.part else (hidden, TensorSpec((BATCH, 1, 1, sequence)))
 
 
 def _redraw(encoder: schedule_models.Encoder, draw: Draw) -> None:

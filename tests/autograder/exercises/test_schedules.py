@@ -48,6 +48,46 @@ def test_a_wrong_schedule_hears_what_was_thought(exercise: str, control: str, ch
     assert says in messages(judged(exercise, known_answer(exercise, control), seed=3, only=[check]))[check]
 
 
+@pytest.mark.parametrize(
+    ("changes", "lost"),
+    [
+        (
+            (
+                (
+                    ", shape, weight, layer_norm_bias, p, training, eps):",
+                    ", weight, layer_norm_bias, p, training, eps):",
+                ),
+                ("residual, shape, weight, layer_norm_bias, eps)", "residual, (16,), weight, layer_norm_bias, eps)"),
+            ),
+            {"all layers"},
+        ),
+        (
+            (
+                ("p, training, eps):", "training, eps):"),
+                ("bias, p, training)", "bias, 0.1, training)"),
+                ("layer_norm_bias, p, training, eps\n", "layer_norm_bias, 0.1, training, eps\n"),
+            ),
+            {
+                "probability, mode and eps in training",
+                "LayerNorm before the block, and one layer",
+                "gradients in training",
+            },
+        ),
+    ],
+    ids=["shape", "probability"],
+)
+def test_a_number_of_the_notebooks_layer_in_the_pattern_costs_the_checks_with_another_one(
+    changes: tuple[tuple[str, str], ...], lost: set[str]
+) -> None:
+    text = reference("06_fuse_block_ends")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    record = judged("06_fuse_block_ends", text)
+    assert set(messages(record)) == lost
+    assert all("fits no other one" in message for message in messages(record).values())
+
+
 def test_who_fuses_one_end_of_a_layer_is_told() -> None:
     change = (
         "type(part).__name__ in separated",

@@ -20,13 +20,13 @@ HIDDEN = HiddenPart(
     checks=(
         Check("renamed models", "renamed models", 1.5, _renamed),
         Check("the residual first", "spellings", 0.5, schedules(fused("with residual + x", residual_first=True))),
-        Check("another eps", "literals", 1.5, schedules(fused("with eps 0.1", eps=0.1))),
+        Check("another eps", "literals", 1.5, schedules(fused("with eps 0.2", eps=0.2))),
         Check(
             "gradients in training",
             "gradients",
             0.5,
             schedules(
-                fused("in training mode, p = 0", 2, training=True),
+                fused("in training mode, p = 0", 2, training=True, dropout=0.0),
                 fused("in training mode, p = 0.4", 2, training=True, dropout=0.4),
                 gradients=True,
             ),
