@@ -207,13 +207,13 @@ EXERCISE = Exercise(
         Check(
             "forward: float16 in, float32 inside",
             "half precision",
-            2.5,
+            3,
             computes_in_float32(half, normed, FORWARD),
         ),
         Check(
             "backward: the gradient of x",
             "gradients",
-            2.5,
+            2,
             holds(_backward, gradients, BACKWARD, BY_X, function=GRADIENTS),
         ),
         Check(

@@ -198,7 +198,7 @@ HIDDEN = HiddenPart(
                 "1 / (tl.sqrt(tl.sum(away * away, axis=0) / n) + eps)",
             ),
         ),
-        ANSWERS.edited("no bias", 10.25, ("away * rstd * w + b", "away * rstd * w")),
+        ANSWERS.edited("no bias", 9.75, ("away * rstd * w + b", "away * rstd * w")),
         ANSWERS.edited(
             "variance in one pass",
             16.7,
@@ -208,12 +208,12 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("differences outside of the row", 14.25, ("tl.where(at < n, x - mean, 0.0)", "x - mean")),
         ANSWERS.edited(
             "statistics in half precision",
-            15.5,
+            15,
             ("mask=at < n, other=0.0).to(tl.float32)\n    mean", "mask=at < n, other=0.0)\n    mean"),
         ),
         ANSWERS.edited(
             "no float32 at all",
-            13.5,
+            13,
             (
                 "mask=at < n, other=0.0).to(tl.float32)\n    mean",
                 "mask=at < n, other=0.0)\n    mean",
@@ -229,18 +229,18 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "numbers that become blocks",
-            7.75,
+            8.25,
             (
                 "for_w, for_b = (tl.zeros([BLOCK], tl.float32), tl.zeros([BLOCK], tl.float32))",
                 "for_w, for_b = (0.0, 0.0)",
             ),
         ),
-        ANSWERS.edited("no weight in the backward", 9.25, ("g = grad * w", "g = grad")),
-        ANSWERS.edited("no mean of g", 12.25, ("g - tl.sum(g, axis=0) / n - hat", "g - hat")),
-        ANSWERS.edited("no part of the variance", 12.25, (" - hat * (tl.sum(g * hat, axis=0) / n)", "")),
+        ANSWERS.edited("no weight in the backward", 9.75, ("g = grad * w", "g = grad")),
+        ANSWERS.edited("no mean of g", 12.75, ("g - tl.sum(g, axis=0) / n - hat", "g - hat")),
+        ANSWERS.edited("no part of the variance", 12.75, (" - hat * (tl.sum(g * hat, axis=0) / n)", "")),
         ANSWERS.edited(
             "statistics are constants",
-            12.25,
+            12.75,
             ("g - tl.sum(g, axis=0) / n - hat * (tl.sum(g * hat, axis=0) / n)", "g"),
         ),
         ANSWERS.edited(
@@ -257,7 +257,7 @@ HIDDEN = HiddenPart(
                 "x = tl.load(x_ptr + row * n + at, mask=at < n, other=0.0).to(tl.float32)\n    mean",
             ),
         ),
-        ANSWERS.edited("the first rows only", 7.75, ("range(first, rows, P)", "range(first, first + 1, P)")),
+        ANSWERS.edited("the first rows only", 8.25, ("range(first, rows, P)", "range(first, first + 1, P)")),
         ANSWERS.edited("one program", 16.5, *ONE),
         ANSWERS.edited("atomic sums", 16.5, *ATOMIC),
         Control(
