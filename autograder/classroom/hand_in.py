@@ -19,7 +19,6 @@ from autograder.host.grading import grade_exercise, new_seed
 from autograder.host.judge import not_found, not_graded
 from autograder.host.records import (
     GRADER_VERSION,
-    STOPPED,
     ExerciseRecord,
     ExerciseStatus,
     SandboxRecord,
@@ -81,7 +80,7 @@ class HandedIn:
         own = self._own_seed(seed)
         exercises = (
             grade_exercise(find(each.id, hidden=True), self.answers, sandbox=sandbox, seed=own)
-            if each.status in STOPPED
+            if each.was_disturbed
             else each
             for each in record.exercises
         )

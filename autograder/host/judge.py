@@ -75,7 +75,9 @@ def _judge(
         sessions = (clean, student, *getattr(answer, "others", ()))
         for session in sessions:
             grading.close(session)
-    grading.stopped = next((session.stopped for session in sessions if session.stopped), None)
+    stopped = [session for session in sessions if session.stopped]
+    if stopped:
+        grading.stopped, grading.undisturbed = stopped[0].stopped, all(session.undisturbed for session in stopped)
     return grading.record(getattr(answer, "counted", {}))
 
 
@@ -89,6 +91,7 @@ class _Grading:
     ended: AnswerFailedError | None = None
     ended_unseen: bool = False  # whether `ended` is from a hidden check
     stopped: ExerciseStatus | None = None  # how a worker was stopped, also where a check calls the answer wrong
+    undisturbed: bool = False  # whether no worker that was stopped had waited for a processor
     refused: bool = False  # whether the text of the answer is refused
     badge: KernelRecord | None = None
     seen: AnswerFailedError | None = None  # the first failure in a visible check
@@ -169,6 +172,7 @@ class _Grading:
             counted=dict(counted),
             speed=self.timed.record or self.bonus.speed,
             bonus=self.bonus.record,
+            undisturbed=self.undisturbed,
         )
 
     def _fail(self, check: Check, error: AnswerFailedError) -> None:

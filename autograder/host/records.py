@@ -44,7 +44,7 @@ WITHOUT_MARK = frozenset({ExerciseStatus.UNDECIDED, ExerciseStatus.GRADER_ERROR}
 """How an exercise ends that was not graded: it has neither points nor a maximum."""
 
 STOPPED = frozenset({ExerciseStatus.TIMED_OUT, ExerciseStatus.OUT_OF_MEMORY, ExerciseStatus.KILLED})
-"""How an answer ends that is stopped. Others beside it may be the cause, so a batch grades it again alone."""
+"""How an answer ends that is stopped. Others beside it may be the cause: see `ExerciseRecord.was_disturbed`."""
 
 
 class EarnedBy(StrEnum):
@@ -198,6 +198,12 @@ class ExerciseRecord:
     cap: str = ""  # why `points` may be less than the sum of the checks, for the student; empty if nothing limits them
     badge: KernelRecord | None = None  # None if the exercise has no badge
     copies: tuple[CopyRecord, ...] = ()
+    undisturbed: bool = False  # timed out, though it had hardly waited for a processor
+
+    @property
+    def was_disturbed(self) -> bool:
+        """Tell whether the answer was stopped and others may be the cause, so that a batch grades it again alone."""
+        return self.status in STOPPED and not self.undisturbed
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", ExerciseStatus(self.status))

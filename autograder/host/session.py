@@ -20,6 +20,7 @@ from autograder.host.compute_lock import compute_lock
 from autograder.host.exception_advice import advice
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Ending, Limits, Sandbox, WorkerProcess
+from autograder.host.sandbox.resources.run_queue import waited_s
 from autograder.protocol import FrameKind, Message, ProtocolError, RawTensor, Ready, Request, Result, serialise
 from autograder.protocol.contract import read_reply, request_body
 from autograder.protocol.decoder import decode
@@ -28,6 +29,7 @@ from autograder.protocol.requests.loads import Load, LoadAnswer, LoadLowering
 
 START_ALLOWANCE_S = 60.0  # importing torch on a cold, loaded machine; not the answer's time
 MAX_STARTS = 4
+DISTURBED = 0.05  # of the allowed time: an answer that waited longer for a processor may need only a quieter machine
 R = TypeVar("R")
 Seen = TypeVar("Seen")
 TENSORS_ONLY = {"value", "callable", "module"}
@@ -65,6 +67,7 @@ class Session:
     absent: Mapping[str, str] = field(default_factory=dict)  # names of the set-up cell that are masked here
     wall_s: float = 60.0
     stopped: ExerciseStatus | None = field(default=None, init=False)  # how a worker was stopped, if one was
+    undisturbed: bool = field(default=False, init=False)  # timed out, though it had processors when it wanted them
     _process: WorkerProcess | None = field(default=None, repr=False)
     _channel: Channel | None = field(default=None, repr=False)
     _left_s: float = field(default=-1.0, repr=False)
@@ -204,6 +207,7 @@ class Session:
             raise AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True) from None
         except TimeoutError:
             self.stopped = ExerciseStatus.TIMED_OUT
+            self.undisturbed = waited_s(channel.worker_pid) < DISTURBED * self.wall_s
             self._drop()
             message = f"The answer took longer than the {self.wall_s:g} s allowed for this exercise."
             raise AnswerFailedError(ExerciseStatus.TIMED_OUT, message, fatal=True) from None

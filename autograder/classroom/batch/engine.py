@@ -21,7 +21,7 @@ from autograder.classroom.batch.journal import Journal
 from autograder.classroom.batch.slots import Slots
 from autograder.classroom.hand_in import FRAMES, NOT_ENTERED, HandedIn, fault_of_ours
 from autograder.classroom.status import CommandError
-from autograder.host.records import STOPPED, WITHOUT_MARK, SubmissionRecord
+from autograder.host.records import WITHOUT_MARK, SubmissionRecord
 from autograder.host.sandbox import Sandbox
 
 
@@ -85,7 +85,7 @@ class LocalEngine:
 
 def was_stopped(record: SubmissionRecord) -> bool:
     """Return whether an answer of the hand-in was stopped, perhaps because others used all processors or all memory."""
-    return any(exercise.status in STOPPED for exercise in record.exercises)
+    return any(exercise.was_disturbed for exercise in record.exercises)
 
 
 @dataclass(frozen=True)

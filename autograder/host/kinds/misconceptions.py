@@ -34,18 +34,6 @@ def gives(misconception: Misconception, reply: Reply, case: Case, names: Sequenc
     return True
 
 
-def explained_value(found: Any, question: Any, misconceptions: Sequence[Misconception]) -> str:
-    """Do the same as `explained` for answers that are plain data."""
-    for misconception in misconceptions:
-        try:
-            expected = misconception.formula(question)
-        except (ArithmeticError, LookupError, TypeError, ValueError):
-            continue
-        if type(expected) is type(found) and expected == found:
-            return misconception.says
-    return ""
-
-
 def wrong_values(question: Any, misconceptions: Sequence[Misconception]) -> list[list[Any]]:
     """Return what each misconception answers to a question that is plain data, and its sentence.
 

@@ -1,5 +1,9 @@
-"""Whatever worker of an answer is stopped, the record says so: a batch then grades the answer again alone."""
+"""Whatever worker of an answer is stopped, the record says so: a batch then grades the answer again alone.
 
+An answer that took its time without waiting for a processor is not graded again.
+"""
+
+import math
 from dataclasses import replace
 
 import pytest
@@ -24,7 +28,8 @@ def judged_in(exercise_id: str, answer: str, checks: int) -> ExerciseRecord:
 
 
 @pytest.mark.parametrize(("endless", "status"), [(True, ExerciseStatus.TIMED_OUT), (False, ExerciseStatus.GRADED)])
-def test_a_program_that_takes_too_long_in_the_second_worker_is_not_just_a_wrong_one(endless, status):
+def test_a_program_that_takes_too_long_in_the_second_worker_is_not_just_a_wrong_one(monkeypatch, endless, status):
+    monkeypatch.setattr("autograder.host.session.waited_s", lambda process: WALL_S)  # others took the processor
     # the student's worker only compiles it
     wrong = "while x.size(0) > 0: x = torch.tanh(x)\n    h = x + bias" if endless else "h = x - bias"
     answer = reference(SCRIPTED).replace("h = x + bias", wrong, 1)
@@ -48,3 +53,12 @@ def test_an_answer_whose_process_is_killed_in_one_check_is_not_just_wrong_there(
     assert "was killed (signal 9), as when a machine has no memory left" in lost[0].message
     assert (record.points, record.status) == (record.max_points - lost[0].max_points, ExerciseStatus.KILLED)
     assert was_stopped(SubmissionRecord("01_transformer", "a", "", SandboxRecord(1), (record,)))
+
+
+@pytest.mark.parametrize(("waited_s", "again"), [(0.0, False), (0.04, False), (0.2, True), (math.inf, True)])
+def test_a_sleeping_answer_is_graded_again_only_if_it_waited_for_a_processor(monkeypatch, waited_s, again):
+    monkeypatch.setattr("autograder.host.session.waited_s", lambda process: waited_s)
+    record = judged_in(SCRIPTED, f"import time\ntime.sleep(60)\n{reference(SCRIPTED)}", 1)
+
+    assert record.status is ExerciseStatus.TIMED_OUT
+    assert was_stopped(SubmissionRecord("03_torchscript", "a", "", SandboxRecord(1), (record,))) is again

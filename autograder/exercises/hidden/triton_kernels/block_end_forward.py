@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.hidden.triton_kernels.large_means import MEANS, exactly_summed, of_large_means
 from autograder.exercises.triton_kernels.block_end_forward import (
     NAMES,
     NEAR,
@@ -14,7 +15,6 @@ from autograder.exercises.triton_kernels.block_end_forward import (
     sized,
 )
 from autograder.host.checks.kernel_checks import Demand, holds, inside
-from autograder.host.checks.large_means import MEANS, exactly_summed, of_large_means
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.callable import Case

@@ -1,6 +1,7 @@
 """Hidden checks and controls of exercise 12.4."""
 
 from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.hidden.triton_kernels.large_means import MEANS, exactly_summed, of_large_means
 from autograder.exercises.triton_kernels.bias_quick_gelu import computes_in_float32
 from autograder.exercises.triton_kernels.layer_norm import (
     BACKWARD,
@@ -18,7 +19,6 @@ from autograder.exercises.triton_kernels.layer_norm import (
     normed,
 )
 from autograder.host.checks.kernel_checks import apart, holds, loads_at_most, shared_out
-from autograder.host.checks.large_means import MEANS, exactly_summed, of_large_means
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.callable import Case
