@@ -104,7 +104,9 @@ class _Settling:
         name, mine = self._names[exercise], self._of(exercise)
         answered = [number for number in mine if not is_unanswered(self.cells[number].text, name)]
         graded = {self.cells[number].text.strip() for number in answered[-1:]}
-        copies = [number for number in answered[:-1] if name in self.cells[number].defines]
+        whole = [number for number in answered if name in self.cells[number].defines]
+        # the last cell of a split answer goes on with the one before it, and defines nothing
+        copies = whole[:-1] if answered[-1:] == whole[-1:] else []
         others = [number for number in (*copies, *self._free(name)) if self.cells[number].text.strip() not in graded]
         if not mine or not others:
             return

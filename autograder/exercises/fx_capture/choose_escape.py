@@ -6,7 +6,7 @@ from typing import Any
 from autograder.exercises.questions import Question, kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.differences import same
+from autograder.host.kinds.differences import contrasted, same
 from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
@@ -69,8 +69,8 @@ def chosen(obstacles: Callable[[Draw], list[Obstacle]]) -> Callable[[ValueAnswer
                 where = asked["module"] or asked["function"] or "the model's forward"
                 said = named_mistake(found, about["wrong"])
                 raise CheckFailedError(
-                    f"A line of {where} needs {asked['needs']}: {found!r:.80} was chosen; "
-                    f"expected {about['right'][0]!r}. {said}".rstrip()
+                    f"A line of {where} needs {asked['needs']}: "
+                    f"{contrasted(found, about['right'][0], between=' was chosen; expected ')}. {said}".rstrip()
                 )
 
     return run

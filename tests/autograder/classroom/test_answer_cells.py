@@ -283,6 +283,14 @@ def test_the_first_part_of_a_split_answer_is_kept_with_its_imports() -> None:
     assert read(notebook).answers["00_doctor"] == f"import math\n{DOCTOR}"
 
 
+def test_the_last_part_of_a_split_answer_may_go_on_without_the_name() -> None:
+    notebook = answered()
+    where = at(notebook, "00_doctor")
+    rest = copy.deepcopy(notebook["cells"][where]) | {"source": "LIMIT = 3"}
+    notebook["cells"].insert(where + 1, rest)
+    assert read(notebook).answers["00_doctor"] == f"{DOCTOR}\nLIMIT = 3"
+
+
 def test_another_cell_that_defines_the_name_is_to_be_looked_at() -> None:
     notebook = answered()
     notebook["cells"].append(code_cell("def ask_doctor(names):\n    return 'changed'"))

@@ -28,7 +28,7 @@ NAMED = [
     ("11_place_the_pass", "folds product and sum", (FOLD, "False")),
     ("11_refuse_look_alikes", "x + 2 b", ("if any((node.kwargs for node in match.nodes)):", "if False:")),
     ("11_replace_block_end", "x + 2 r", ("if any(('alpha' in node.kwargs for node in match.nodes)):", "if False:")),
-    ("11_replace_block_end", "is spread over the rows", ("x.shape == residual.shape and ", "")),
+    ("11_replace_block_end", "residual of shape (1, 8)", ("x.shape == residual.shape and ", "")),
     ("11_refuse_look_alikes", "d is float64", (" and column.dtype == rows.dtype", "")),
     ("11_pass_identity", "for different operators do different things", (" {sorted(operators)}", "")),
     ("11_replace_block_end", "eps is", ("bias, eps)\n\n    def suits", "bias)\n\n    def suits")),

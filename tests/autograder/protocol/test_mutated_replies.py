@@ -66,6 +66,7 @@ REPLIES: dict[type[Any], Any] = {
         live=640,
         undefined=(4, 7),
         races=(kernel_runs.SharedElement(0, "x", 5, (1, 2), "load"),),
+        uncompiled=0,
     ),
     loads.LoweredCost: loads.LoweredCost(1, 2, 3, 4, 5),
     loads.Writes: loads.Writes(("add_", "copy_")),

@@ -38,9 +38,9 @@ def test_the_command_judges_as_the_check_in_a_notebook_does_and_writes_a_board_o
     reply = reply_to(name)
 
     assert reply.record is not None
-    assert (reply.record.points, reply.record.status) == (0.65, ExerciseStatus.GRADED)
+    assert (reply.record.points, reply.record.status) == (0.5, ExerciseStatus.GRADED)
     assert not any(check.hidden for check in reply.record.checks)
-    assert f"teacher: {EXERCISE}, 0.65 of 3.4 points" in capsys.readouterr().out
+    assert f"teacher: {EXERCISE}, 0.5 of 3.5 points" in capsys.readouterr().out
     assert places.board.is_file()
     assert cli.main(["serve-trials", "--until-empty"]) == 0
     assert not places.board.exists()

@@ -19,13 +19,18 @@ X, B = (4, 6), (6,)
 Body = Callable[[fx.Graph, fx.Node, fx.Node], object]
 
 
-class Own(nn.GELU):
+class Named(nn.GELU):
     pass
+
+
+class Own(nn.GELU):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x)
 
 
 def _root() -> nn.Module:
     root = nn.Module()
-    root.exact, root.tanh, root.own, root.hooked = nn.GELU(), nn.GELU("tanh"), Own(), nn.GELU()
+    root.exact, root.tanh, root.named, root.own, root.hooked = nn.GELU(), nn.GELU("tanh"), Named(), Own(), nn.GELU()
     root.hooked.register_forward_hook(lambda *_: None)
     root.bias = nn.Parameter(torch.randn(6))
     return root.double()
@@ -60,6 +65,7 @@ SPELLINGS: dict[str, Body] = {
     "exact_by_name": lambda g, x, b: _gelu(g, g.call_function(operator.add, (x, b)), approximate="none"),
     "module": lambda g, x, b: g.call_module("exact", (g.call_function(operator.add, (x, b)),)),
     "module_tanh": lambda g, x, b: g.call_module("tanh", (g.call_function(operator.add, (x, b)),)),
+    "module_of_a_class_with_another_name": lambda g, x, b: g.call_module("named", (_sum(g, x, b),)),
     "module_by_name": lambda g, x, b: g.call_module("exact", (), {"input": g.call_function(operator.add, (x, b))}),
     "parameter": lambda g, x, b: _gelu(g, g.call_function(operator.add, (x, g.get_attr("bias")))),
     "unrelated_mutation_between": lambda g, x, b: _with_another_sum_between(g, x, b),
