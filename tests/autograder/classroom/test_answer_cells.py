@@ -288,7 +288,9 @@ def test_the_last_part_of_a_split_answer_may_go_on_without_the_name() -> None:
     where = at(notebook, "00_doctor")
     rest = copy.deepcopy(notebook["cells"][where]) | {"source": "LIMIT = 3"}
     notebook["cells"].insert(where + 1, rest)
-    assert read(notebook).answers["00_doctor"] == f"{DOCTOR}\nLIMIT = 3"
+    submission = read(notebook)
+    assert submission.answers["00_doctor"] == f"{DOCTOR}\nLIMIT = 3"
+    assert submission.undecided == ""
 
 
 def test_another_cell_that_defines_the_name_is_to_be_looked_at() -> None:
