@@ -105,8 +105,8 @@ HIDDEN = HiddenPart(
             9,
             ("grad_r_ptr + at, by_h,", "grad_r_ptr + at, by_h - grad_h,"),
         ),
-        ANSWERS.edited("mean term forgotten", 9, (" - tl.sum(g, axis=0) / n", "")),
-        ANSWERS.edited("variance term forgotten", 9, (" - normed * tl.sum(g * normed, axis=0) / n", "")),
+        ANSWERS.edited("mean term forgotten", 9.5, (" - tl.sum(g, axis=0) / n", ""), below=True),
+        ANSWERS.edited("variance term forgotten", 9.5, (" - normed * tl.sum(g * normed, axis=0) / n", ""), below=True),
         ANSWERS.edited("rstd forgotten", 9, ("grad_h + rstd * (", "grad_h + (")),
         ANSWERS.edited("weight forgotten", 9, (" * tl.load(weight_ptr + column, mask=inside, other=0.0)", "")),
         ANSWERS.edited(
@@ -114,7 +114,7 @@ HIDDEN = HiddenPart(
             8.5,
             ("tl.where(inside, h - tl.sum(h, axis=0) / n, 0.0)", "h - tl.sum(h, axis=0) / n"),
         ),
-        ANSWERS.edited("eps of the default", 9, (" / n + eps)", " / n + 1e-05)")),
+        ANSWERS.edited("eps of the default", 9.5, (" / n + eps)", " / n + 1e-05)"), below=True),
         ANSWERS.edited(
             "strides by the shape",
             10.5,
