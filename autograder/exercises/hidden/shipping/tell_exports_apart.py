@@ -210,9 +210,9 @@ HIDDEN = HiddenPart(
             "sizes of their own", 8.75, ("sizes.get(size, size)", "int(torch.randint(1, 5, ()))"), below=True
         ),
         ANSWERS.edited("double precision", 1.5, ("* torch.rand(shape)", "* torch.rand(shape).double()")),
-        ANSWERS.edited("beyond the limits", 8.75, ("(low + (high - low)", "(low + 200 * (high - low)"), below=True),
+        ANSWERS.edited("beyond the limits", 10, ("(low + (high - low)", "(low + 200 * (high - low)"), below=True),
         ANSWERS.edited("one draw", 5, ("range(3000)", "range(1)"), below=True),
-        ANSWERS.edited("every bit", 8.75, ("(0.0001, 0.01)", "(0, 0)"), below=True),
+        ANSWERS.edited("every bit", 10, ("(0.0001, 0.01)", "(0, 0)"), below=True),
         ANSWERS.edited("a small difference", 10, ("(0.0001, 0.01)", "(0.0001, 0.0001)"), below=True),
     ),
     equivalent={
