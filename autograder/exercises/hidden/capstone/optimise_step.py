@@ -118,6 +118,7 @@ HIDDEN = HiddenPart(
             "no other= where it matters",
             edited(OWN.answer, (", mask=inside, other=0.0)\n        g = ", ", mask=inside)\n        g = ")),
             45,
+            trap="Kernels of your own also get rows that fill no block.",
         ),
         Control(
             "PyTorch in a launcher",
