@@ -37,7 +37,8 @@ def size_of(draw: Draw) -> list[int]:
 
 def agree(found: torch.Tensor, expected: torch.Tensor) -> bool:
     """Tell whether a tensor has the shape and the values of another."""
-    return found.shape == expected.shape and torch.allclose(found, expected.detach(), rtol=NEAR, atol=NEAR)
+    alike = (found.shape, found.dtype.is_floating_point) == (expected.shape, expected.dtype.is_floating_point)
+    return alike and torch.allclose(found, expected.detach().to(found.dtype), rtol=NEAR, atol=NEAR)
 
 
 class Called:

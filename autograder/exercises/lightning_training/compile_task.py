@@ -138,7 +138,8 @@ def require_exchanged(found: Report, combination: str, expected: torch.Tensor) -
         output = torch.tensor(result, dtype=expected.dtype)
     except (TypeError, ValueError, RuntimeError):
         raise MalformedAnswerError from None
-    if output.shape != expected.shape or not torch.allclose(output, expected, atol=1e-4):
+    alike = (output.shape, output.dtype) == (expected.shape, expected.dtype)
+    if not alike or not torch.allclose(output, expected, atol=1e-4):
         far = float((output - expected).abs().max()) if output.shape == expected.shape else math.inf
         raise CheckFailedError(
             f"After loading, {combination}, the outputs differ from those of the saved weights by up to {far:.2g}. "

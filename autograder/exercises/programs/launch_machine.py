@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.programs.replayed_runs import READ
+from autograder.exercises.programs.replayed_runs import PLACES, READ
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.reports import Report, counts, entries, items
@@ -80,7 +80,10 @@ class LaunchMachine:
             raise MalformedAnswerError
         with torch.no_grad():
             for event in events:
-                self._take(event)
+                try:
+                    self._take(event)
+                except (RuntimeError, TypeError, ValueError, LookupError, AttributeError):
+                    raise MalformedAnswerError from None  # no recorder writes such an event
 
     def given(self, place: int) -> torch.Tensor:
         """Return what a tensor that was given holds at the end."""
@@ -119,6 +122,8 @@ class LaunchMachine:
         name, tensors = event["operator"], list[Report]()
         args, options = self._filled(event.get("args"), tensors), self._filled(event.get("options"), tensors)
         if not isinstance(name, str) or not isinstance(args, list) or not isinstance(options, dict):
+            raise MalformedAnswerError
+        if any(options.get(option) is not None for option in PLACES):
             raise MalformedAnswerError
         call = self.calls[-1] if self.calls else Call()
         if name == READ and tensors:

@@ -45,6 +45,9 @@ def checked_kernels(parts: Mapping[str, str], refused: Collection[str] = ()) -> 
     trees = {name: _tree(text) for name, text in texts.items()}
     own: dict[str, bool] = {}  # names of the module; whether a kernel may read them
     for tree in trees.values():
+        names = [statement.name for statement in tree.body if isinstance(statement, ast.FunctionDef)]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise KernelRefusedError(f"`{twice[0]}` is defined twice in a cell. Keep one definition of each function.")
         for statement in tree.body:
             own |= _defined(statement)
     launchers: dict[str, tuple[str, ...]] = {}
@@ -99,6 +102,11 @@ class _Function:
         bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
         at_module = {id(node) for node in head}  # defaults and annotations see no local name, not even in a lambda
         for node in nodes:
+            if self.kernel and _asks_for_a_type(node):
+                raise KernelRefusedError(
+                    f"{self._at(node)} `{short(node)}`: a number of the interpreter is a tensor for Triton's compiler, "
+                    "which then takes another branch. Compare values; `is` compares with None only."
+                )
             if isinstance(node, ast.Attribute):
                 self._require_attribute(node)
             elif isinstance(node, ast.Name) and node.id not in of_lambdas.get(id(node), ()):
@@ -169,3 +177,9 @@ def _parameters_of(lambdas: list[ast.Lambda]) -> dict[int, set[str]]:
         for inner in ast.walk(each.body):
             seen.setdefault(id(inner), set()).update(arg.arg for arg in each.args.args)
     return seen
+
+
+def _asks_for_a_type(node: ast.AST) -> bool:
+    if isinstance(node, ast.Compare) and any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+        return not all(isinstance(each, ast.Constant) and each.value is None for each in node.comparators)
+    return isinstance(node, ast.Name) and node.id == "isinstance"

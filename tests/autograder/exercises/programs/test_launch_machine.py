@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 
+from autograder.exercises.launch_overhead.replay_by_shape import agree
 from autograder.exercises.programs import replayed_runs
 from autograder.exercises.programs.launch_machine import MOST_NUMBERS, LaunchMachine, require_replays
 from autograder.host.channel import MalformedAnswerError
@@ -203,3 +204,26 @@ def test_launches_that_were_recorded_without_numbers_give_those_of_the_inputs(st
     reports = [report_of(replaying(), calls, steps, hollow=hollow) for hollow in (False, True)]
     outputs, hollow = ([call.output for call in LaunchMachine(each, given, [1, 2, 3]).calls] for each in reports)
     assert all(map(torch.equal, outputs, hollow))
+
+
+@pytest.mark.parametrize("place", sorted(replayed_runs.PLACES))
+def test_no_option_of_a_launch_chooses_the_kind_of_memory(place):
+    # a number that is no dtype ends PyTorch's process by a signal, so it must not get there
+    report = recorded(lambda x: torch.zeros(2), torch.ones(2))
+    next(event for event in report["events"] if "operator" in event)["options"] = {place: 3}
+    with pytest.raises(MalformedAnswerError):
+        run_on(report, torch.ones(2))
+
+
+def test_a_read_of_nothing_is_no_fault_of_ours():
+    report = recorded(lambda x: x * 2, torch.ones(2))
+    launch = next(event for event in report["events"] if "operator" in event)
+    nothing = {**launch["args"][0], "layout": [0, [0], [1]]}
+    report["events"].append({"operator": replayed_runs.READ, "args": [nothing], "options": {}, "results": []})
+    with pytest.raises(MalformedAnswerError):
+        run_on(report, torch.ones(2))
+
+
+def test_truth_values_agree_with_no_numbers():
+    assert agree(torch.ones(2), torch.ones(2))
+    assert not agree(torch.tensor([True, True]), torch.ones(2))

@@ -45,6 +45,8 @@ IN_KERNELS = {
     "x = [x]": "a list outside of a call",
     "for y in (x, x): x += y": "a loop goes over range",
     "x = double(x)": "add `@triton.jit`",
+    "if isinstance(n, int): x += 1": "a number of the interpreter is a tensor",
+    "if n is 0: x += 1": "compares with None only",
 }
 KEPT = """
 @triton.jit
@@ -190,3 +192,13 @@ def test_blocks_in_names_and_unrolled_loops_are_taken(loop: str, line: str) -> N
 def test_a_list_in_the_defaults_of_a_kernel_is_refused() -> None:
     with pytest.raises(KernelRefusedError, match="a list outside of a call"):
         checked_kernels({"answer": "@triton.jit\ndef kept(x, seen=[]):\n    return x\n"})
+
+
+def test_a_kernel_may_ask_whether_an_argument_is_none() -> None:
+    checked_kernels({"answer": KERNEL.format(line="if n is not None: x += 1")})
+
+
+def test_each_function_of_a_cell_has_one_definition() -> None:
+    twice = KERNEL.format(line="x += 1") + KERNEL.format(line="x += 2")
+    with pytest.raises(KernelRefusedError, match="`double_kernel` is defined twice in a cell"):
+        checked_kernels({"answer": twice})
