@@ -99,16 +99,19 @@ HIDDEN = HiddenPart(
         ANSWERS.edited(
             "a mask that depends on the block", 9, ("tl.rand(seed, at)", "tl.rand(seed, row * BLOCK + column)")
         ),
-        ANSWERS.edited("gradient of the sum forgotten", 9, ("grad_h + rstd *", "rstd *")),
+        ANSWERS.edited("gradient of the sum forgotten", 9.5, ("grad_h + rstd *", "rstd *"), below=True),
         ANSWERS.edited(
             "gradient of the sum forgotten for the residual",
-            9,
+            9.5,
             ("grad_r_ptr + at, by_h,", "grad_r_ptr + at, by_h - grad_h,"),
+            below=True,
         ),
         ANSWERS.edited("mean term forgotten", 9.5, (" - tl.sum(g, axis=0) / n", ""), below=True),
         ANSWERS.edited("variance term forgotten", 9.5, (" - normed * tl.sum(g * normed, axis=0) / n", ""), below=True),
-        ANSWERS.edited("rstd forgotten", 9, ("grad_h + rstd * (", "grad_h + (")),
-        ANSWERS.edited("weight forgotten", 9, (" * tl.load(weight_ptr + column, mask=inside, other=0.0)", "")),
+        ANSWERS.edited("rstd forgotten", 9.5, ("grad_h + rstd * (", "grad_h + ("), below=True),
+        ANSWERS.edited(
+            "weight forgotten", 9.5, (" * tl.load(weight_ptr + column, mask=inside, other=0.0)", ""), below=True
+        ),
         ANSWERS.edited(
             "padding in the variance",
             8.5,

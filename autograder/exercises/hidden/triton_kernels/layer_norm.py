@@ -246,8 +246,10 @@ HIDDEN = HiddenPart(
         ANSWERS.edited(
             "vectors swapped", 10.25, ("return (grad_x, grad_w, grad_b)", "return (grad_x, grad_b, grad_w)")
         ),
-        ANSWERS.edited("weight's gradient without the norm", 10.25, ("for_w += grad * hat", "for_w += grad * x")),
-        ANSWERS.edited("sums with weight", 10.25, ("for_b += grad", "for_b += g")),
+        ANSWERS.edited(
+            "weight's gradient without the norm", 12, ("for_w += grad * hat", "for_w += grad * x"), below=True
+        ),
+        ANSWERS.edited("sums with weight", 12, ("for_b += grad", "for_b += g"), below=True),
         ANSWERS.edited("no strides of grad", 17, ("row * grad_row + at * grad_column", "row * n + at")),
         ANSWERS.edited(
             "no strides of x forward",
