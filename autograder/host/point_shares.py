@@ -23,9 +23,9 @@ def share_among(
 
     The error's share is that of the right cases, and of what wrong ones earned nevertheless; with `together` it is 0
     unless all are right. The message is that of the first case that changes what a program computes, or of the first
-    wrong case. `noun` names the cases in the message, `verdict` what
-    the others lack. With `where`, an answer that raises on a case is wrong about
-    that case only, and `where(case)` begins the sentence about it. If it raises on all cases, its own error is raised.
+    wrong case. `noun` names the cases in the message, and `verdict` says what the right ones do. With `where`, an
+    answer that raises on a case is wrong about that case only, and `where(case)` begins the sentence about it. If it
+    raises on all cases, its own error is raised.
     """
     wrong: list[CheckFailedError] = []
     raised: list[AnswerFailedError] = []

@@ -19,8 +19,6 @@ from autograder.host.draw import Draw
 from autograder.host.traced import Program, Traced
 from course_lib.errors import TimingError
 
-SPEED_SHARE = (0.25, 0.40)
-"""The part of an exercise's points that speed may earn, counted or measured."""
 ROOFLINE_MARGIN = 1.05  # a ratio above this multiple of the ideal one earns nothing until a person has reviewed it
 SHORT_OF_COPY = 2.0
 """On a GPU, the baseline's kernels may take this many times as long as a copy of their bytes. On an H200, PyTorch's

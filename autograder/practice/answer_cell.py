@@ -127,7 +127,7 @@ class _Saved:
 
 
 def _saved(exercise_id: str, shell: Shell | None) -> _Saved | None:
-    """Return what the saved notebook says; None if there is no such file, or it has no cell of the exercise.
+    """Return what the saved notebook says; None if the file is not there, or has no cell of the exercise.
 
     Jupyter names the notebook's file in the environment, VS Code in a variable of the session.
     """

@@ -123,7 +123,8 @@ def _kernels(interpreter: Any, check: Any) -> type:
             call.uncompiled += bool(check and not check.compiles)
             call.refusal = call.refusal or (check.refusal(self.fn.__name__, args, kwargs) if check else "")
             try:
-                call.refusal or super().run(*args, grid=grid, warmup=False, **kwargs)
+                if not call.refusal:
+                    super().run(*args, grid=grid, warmup=False, **kwargs)
             except interpreter.InterpreterError as error:
                 raise innermost(error, interpreter.InterpreterError) from None
 

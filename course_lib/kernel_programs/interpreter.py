@@ -77,9 +77,8 @@ def patch_language_for_good(interpreter: Any) -> None:
     truth = tl.tensor.__bool__
 
     def refusing(block: Any) -> bool:
-        if block.handle.data.size != 1 and sys._getframe(1).f_code.co_filename.startswith(
-            "<"
-        ):  # in a text, not in Triton
+        in_a_text = sys._getframe(1).f_code.co_filename.startswith("<")  # and not in Triton's own code
+        if in_a_text and block.handle.data.size != 1:
             raise KernelError(
                 "A block of several elements has no truth value: use & and | in masks, and tl.where instead of if."
             )

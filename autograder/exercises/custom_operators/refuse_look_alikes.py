@@ -97,13 +97,13 @@ NO_VECTOR = aten_program(
     "F.gelu(x + y) * F.gelu(x + b)",
     lambda x, y, b: F.gelu(x + y) * F.gelu(x + b),
     (ROWS, ROWS, BIAS),
-    reason="y has the shape of x: it is no bias.",
+    reason="y has the shape of x; a bias has one number for each column.",
 )
 ONE_ELEMENT = aten_program(
     "F.gelu(x + b) * F.gelu(x + e)",
     lambda x, e, b: F.gelu(x + b) * F.gelu(x + e),
     (ROWS, TensorSpec((1,)), BIAS),
-    reason="e has one element: it is no bias with a number for each column.",
+    reason="e has one element; a bias has one number for each column.",
 )
 TWO_DTYPES = aten_program(
     "F.gelu(x + d) * F.gelu(x + b)",
@@ -143,7 +143,7 @@ EXERCISE = Exercise(
         ),
         Check("other numbers stay", "literals", 2, rewrites(NUMBERS, OPERATOR, together=True)),
         Check(
-            "what is no bias stays",
+            "other second operands stay",
             "look-alikes",
             1,
             rewrites([NO_VECTOR, ONE_ELEMENT, TWO_DTYPES], OPERATOR, together=True),

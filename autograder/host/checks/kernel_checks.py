@@ -52,9 +52,9 @@ def holds(cases: Cases, reference: Reference, names: Sequence[str], *demands: De
                 needed = f" {NEEDED}" if _fails(demands, defined, case) else ""
                 raise CheckFailedError(f"{said_of_undefined(lines, case)}{needed}") from None
             answer.counted |= {"kernels launched": len(done.launches), "elements loaded": done.loads}
-            answer.counted |= {"elements stored": done.stores} | (
-                {NO_COMPILER: done.uncompiled} if done.uncompiled else {}
-            )
+            answer.counted |= {"elements stored": done.stores}
+            if done.uncompiled:
+                answer.counted |= {NO_COMPILER: done.uncompiled}
 
     return run
 

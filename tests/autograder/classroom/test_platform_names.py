@@ -210,7 +210,7 @@ def test_who_handed_in_other_files_only_is_named() -> None:
 
 
 @pytest.mark.parametrize("folder", ["", "Start here/", "work/Start here/"])
-def test_google_classroom_without_a_roster_names_nobody_and_asks_for_one(folder: str) -> None:
+def test_google_classroom_without_a_roster_names_no_student_and_asks_for_one(folder: str) -> None:
     paths = [f"{folder}Ana Maria Ruiz - {FILE}", f"{folder}Bo O'Neil - {FILE}"]
     found = collected([*paths, f"{folder}notes.txt"], Roster())
     assert (found.students, sorted(found.left_out)) == ({}, paths)

@@ -1,12 +1,23 @@
 """What people likely get wrong in a baseline record or a work log is named, and odd values cost points only."""
 
 import pytest
+import torch
 
+from autograder.exercises.capstone.optimise_step import LAYER
+from autograder.exercises.capstone.work_log import COUNTED
 from autograder.exercises.hidden.answer_files import edited
+from autograder.exercises.hidden.capstone.optimise_step import LONGER, VARIANTS
 from autograder.host.checks import known_by_heart
+from autograder.host.checks.training_step import Passed, _unchanged, counted
+from autograder.host.draw import Draw
+from autograder.host.kinds.graph import GraphAnswer
 from autograder.host.records import ExerciseStatus
+from autograder.host.traced import draw_inputs, traced
+from course_lib.graph import cost, saved_for_backward
+from course_lib.models import TransformerConfig, TransformerLayer
 from tests.autograder.exercises.judged import judged, known_answer, messages, said
 from tests.autograder.host.hostile.catalogue import HOSTILE, text_of
+from tests.autograder.host.in_process import InProcess
 from tests.drawn import some, third
 
 RECORD, LOG, STEP = "17_baseline", "17_work_log", "17_optimise_step"
@@ -30,6 +41,29 @@ ODD = ["10**250", "-(10**250)", "True", "'29'", "[29]", "None", "{'n': 29}", "1e
 def test_a_likely_mistake_is_named(mistake):
     exercise_id, words, *changes = mistake
     assert words in said(exercise_id, *changes, hidden=False)
+
+
+def counters_of_the_models():
+    for step in (LAYER, LONGER, *VARIANTS):
+        draw = Draw(5, step.name)
+        source = traced(step.drawn(draw).program(), draw)
+        unchanged, answer = _unchanged(source), GraphAnswer(InProcess(), InProcess())
+        yield counted(answer, Passed(source, unchanged, ()), unchanged, draw_inputs(source.program.inputs, draw), 7)
+
+
+def counters_of_the_notebook():
+    hidden, mask = torch.randn(2, 64, 128), torch.zeros(2, 1, 1, 64)
+    for inputs in ((hidden,), (hidden, mask)):
+        layer = TransformerLayer(TransformerConfig(max_positions=64, dropout=0.1)).train()
+        forward, saved = cost(layer, inputs), saved_for_backward(layer, inputs).total_bytes
+        step = cost(lambda *given, layer=layer: layer(*given).square().mean().backward(), inputs)
+        counters = {"kernels": forward.launches, "launches": step.launches, "saved_bytes": saved}
+        yield from ({**counters, "bytes_moved": moved} for moved in (forward.bytes_moved, step.bytes_moved))
+
+
+def test_a_log_starts_with_what_is_counted():
+    found = [*counters_of_the_models(), *counters_of_the_notebook()]
+    assert {name: {each[name] for each in found} for name in COUNTED} == {n: {*known} for n, known in COUNTED.items()}
 
 
 def test_a_log_that_skips_a_step_is_told_where_the_state_is():

@@ -38,7 +38,7 @@ MARKED_OTHERWISE = [  # exercise, control, seed
     ("10_lower_regions", "first the steps, then the registers", 2588104131559082073),
     ("10_minimal_backend", "a module", 7933052381857810818),
     ("11_pass_identity", "an equal copy", 1),
-    ("15_replay_by_shape", "names bound anew", 5102969386853286745),
+    ("15_replay_by_shape", "names bound to the inputs", 5102969386853286745),
     ("16_counter_callback", "before the step", 4),
 ]
 

@@ -10,8 +10,6 @@ from course_lib.kernel_programs import compiler_check
 from course_lib.kernel_programs.compiler_check import CompilerCheck
 from course_lib.kernel_programs.compiler_words import plain
 
-pytest.importorskip("triton")
-
 CHILD = compiler_check._CHILD
 HEAD = "@triton.jit\ndef kernel(x_ptr, out_ptr, n, eps, BLOCK: tl.constexpr, OF: tl.constexpr = tl.float32):\n"
 BODIES = {

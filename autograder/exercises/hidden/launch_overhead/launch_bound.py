@@ -87,11 +87,9 @@ HIDDEN = HiddenPart(
             "replays launch each kernel",
             3,
             ("1 if program['replayed'] else ", ""),
-            trap="A replay costs the host one launch.",
+            trap=ONE_LAUNCH,
         ),
-        ANSWERS.edited(
-            "a replay of two launches", 3, ("1 if program", "2 if program"), trap="A replay costs the host one launch."
-        ),
+        ANSWERS.edited("a replay of two launches", 3, ("1 if program", "2 if program"), trap=ONE_LAUNCH),
         ANSWERS.edited("one launch", 2, ("1 if program['replayed'] else len(program['launches'])", "1")),
         ANSWERS.edited("the largest kernel", 1, ("sum(", "max("), below=False),
         ANSWERS.edited("gigabytes a second are bytes a microsecond", 0, ("* 1000", "")),

@@ -113,7 +113,7 @@ HIDDEN = HiddenPart(
         Control("eager on static tensors", EAGER_ON_STATIC, 0),
         ANSWERS.edited("no replay", 0, ("        graph.replay()\n", "")),
         ANSWERS.edited("no warm-up", 0, ("with warm_up():\n            function(*static)", "")),
-        ANSWERS.edited("names bound anew", 3, (COPIES, "static[:] = inputs")),
+        ANSWERS.edited("names bound to the inputs", 3, (COPIES, "static[:] = inputs")),
         ANSWERS.edited("first input only", 3, (COPIES, "static[0].copy_(inputs[0])")),
         ANSWERS.edited("captures in each call", 0, ("if shapes not in known:", "if True:")),
         ANSWERS.edited(

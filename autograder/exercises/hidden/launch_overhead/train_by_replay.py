@@ -40,6 +40,7 @@ def _losses_stay(answer: AnalysisAnswer, draw: Draw) -> None:
 
 
 ANSWERS = Answers(__name__)
+ZEROS = "Its state begins with zeros."
 RESTORE = "for name, value in model.state_dict().items():\n        value.copy_(before[name])"
 RESET = "for state in optimizer.state.values():\n        for value in state.values():\n            value.zero_()"
 MOMENTUM = (
@@ -80,7 +81,7 @@ HIDDEN = HiddenPart(
         Control("eager", EAGER, 0),
         ANSWERS.edited("no replay", 0, ("        graph.replay()\n", "")),
         ANSWERS.edited("no warm-up", 0, (WARM, "pass")),
-        ANSWERS.edited("one warm-up", 6, ("(train(), train())", "train()"), trap="Its state begins with zeros."),
+        ANSWERS.edited("one warm-up", 6, ("(train(), train())", "train()"), trap=ZEROS),
         ANSWERS.edited("weights of the warm-up", 0.5, (RESTORE, "pass")),
         ANSWERS.edited(
             "parameters only",
@@ -92,17 +93,17 @@ HIDDEN = HiddenPart(
             ),
         ),
         ANSWERS.edited("before is no copy", 0.5, ("name: value.clone()", "name: value")),
-        ANSWERS.edited("state of the warm-up", 6, (RESET, "pass"), trap="Its state begins with zeros."),
-        ANSWERS.edited("momentum alone", 6, (RESET, MOMENTUM), trap="Its state begins with zeros."),
+        ANSWERS.edited("state of the warm-up", 6, (RESET, "pass"), trap=ZEROS),
+        ANSWERS.edited("momentum alone", 6, (RESET, MOMENTUM), trap=ZEROS),
         ANSWERS.edited("a list of Python", 7, ("return loss.clone()", "return loss.tolist()")),
-        ANSWERS.edited("state cleared", 6, (RESET, "optimizer.state.clear()"), trap="Its state begins with zeros."),
+        ANSWERS.edited("state cleared", 6, (RESET, "optimizer.state.clear()"), trap=ZEROS),
         ANSWERS.edited("new gradients", 7.5, ("set_to_none=False", "set_to_none=True")),
         ANSWERS.edited("gradients add up", 0.5, ("        optimizer.zero_grad(set_to_none=False)\n", "")),
         ANSWERS.edited("no clone of the loss", 7, ("return loss.clone()", "return loss")),
         ANSWERS.edited("a number of Python", 7, ("return loss.clone()", "return loss.item()")),
         ANSWERS.edited("reads the loss", 7, ("return loss.clone()", "return torch.tensor(loss.item())")),
         ANSWERS.edited("the example is static", 7.5, ("example.clone()", "example")),
-        ANSWERS.edited("batch bound anew", 0.5, ("static.copy_(batch)", "static = batch")),
+        ANSWERS.edited("the name bound to the batch", 0.5, ("static.copy_(batch)", "static = batch")),
         ANSWERS.edited("random state after the warm-up", 6, ("torch.set_rng_state(random_state)", "pass")),
         ANSWERS.edited("captures the forward only", 0, ("        loss.backward()\n        optimizer.step()\n", "")),
     ),

@@ -8,6 +8,8 @@ ANSWERS = Answers(__name__)
 START = "def compile_task(task, backend):\n    "
 EACH = f"{START}for name, part in list(task.named_children()):\n        "
 OPTIONS = "backend=backend, dynamic=True"
+PARTS_OF_TORCH = "A part can be a class with a forward of its own, or one of `torch.nn`."
+EACH_PART = "Each part is captured"
 MENDED = """\
 names = [name for name, _ in task.named_children()]
 
@@ -55,13 +57,13 @@ HIDDEN = HiddenPart(
             "compile in place",
             f"{START}for part in task.children():\n        part.compile({OPTIONS})",
             7,
-            trap="A part can be a class with a forward of its own, or one of `torch.nn`.",
+            trap=PARTS_OF_TORCH,
         ),
         _style(
             "every module in place",
             f"{START}for part in task.modules():\n        part.compile({OPTIONS})",
             7,
-            trap="A part can be a class with a forward of its own, or one of `torch.nn`.",
+            trap=PARTS_OF_TORCH,
         ),
         _style("the task in place", f"{START}task.compile({OPTIONS})", 0),
         _style("nothing", f"{START}pass", 0),
@@ -79,13 +81,13 @@ HIDDEN = HiddenPart(
             "the first part only",
             f"{START}part = next(task.children())\n    part.forward = torch.compile(part.forward, {OPTIONS})",
             7,
-            trap="Each part is captured",
+            trap=EACH_PART,
         ),
         _style(
             "by an attribute's name",
             f"{START}task.model.forward = torch.compile(task.model.forward, {OPTIONS})",
             7,
-            trap="Each part is captured",
+            trap=EACH_PART,
         ),
         _style(
             "without the backend", f"{EACH}part.forward = torch.compile(part.forward, backend='eager', dynamic=True)", 0

@@ -36,6 +36,7 @@ LIMIT = "if step == self.seen or step % every or trainer.logger is None:"
 WRITE = "trainer.logger.log_metrics({f'counters/{name}': value for name, value in values.items()}, step=step)"
 END = "return [Counters()] if on else []"
 STEP = "step = trainer.global_step\n"
+ACCUMULATED = "With gradient accumulation, several batches have one `global_step`: count once for it."
 
 HIDDEN = HiddenPart(
     checks=(
@@ -78,14 +79,14 @@ HIDDEN = HiddenPart(
             "counts batches",
             7,
             (STEP, "step = batch_idx + 1\n"),
-            trap="With gradient accumulation, several batches have one `global_step`: count once for it.",
+            trap=ACCUMULATED,
         ),
         ANSWERS.edited(
             "batches of an epoch",
             7,
             (STEP, STEP + "            each = every * trainer.accumulate_grad_batches\n"),
             (LIMIT, "if (batch_idx + 1) % each or trainer.logger is None:"),
-            trap="With gradient accumulation, several batches have one `global_step`: count once for it.",
+            trap=ACCUMULATED,
         ),
         ANSWERS.edited(
             "moves the loss", 9, (STEP, STEP + "            self.loss = outputs['loss'].detach().to('cpu')\n")
@@ -94,7 +95,7 @@ HIDDEN = HiddenPart(
             "every batch of a step",
             7,
             ("step == self.seen or ", ""),
-            trap="With gradient accumulation, several batches have one `global_step`: count once for it.",
+            trap=ACCUMULATED,
         ),
         ANSWERS.edited("after each step", 5.5, ("step % every or ", "")),
         ANSWERS.edited(

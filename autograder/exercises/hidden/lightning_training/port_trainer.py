@@ -29,6 +29,7 @@ def _held_out(answer: AnalysisAnswer, draw: Draw) -> None:
 
 
 ANSWERS = Answers(__name__)
+OVER_TOKENS = "`loss/held_out`, the mean over all tokens to guess"
 SEEDED = "torch.manual_seed(run['seed'] + self.global_step)\n            "
 FIRST_SEED = "torch.manual_seed(run['seed'])\n            "
 
@@ -70,13 +71,13 @@ HIDDEN = HiddenPart(
             "batches weigh the same",
             7,
             ("batch_size=int((batch[1] >= 0).sum())", "batch_size=1"),
-            trap="`loss/held_out`, the mean over all tokens to guess",
+            trap=OVER_TOKENS,
         ),
         ANSWERS.edited(
             "validates on what it learned",
             7,
             ("DataLoader(run['held_out'], ", "DataLoader(run['train'], "),
-            trap="`loss/held_out`, the mean over all tokens to guess",
+            trap=OVER_TOKENS,
         ),
         ANSWERS.edited("another tag", 8, ("'loss/train'", "'train_loss'")),
         ANSWERS.edited(

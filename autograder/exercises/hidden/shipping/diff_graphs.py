@@ -142,7 +142,7 @@ HIDDEN = HiddenPart(
                 *(
                     _case(
                         f"x + y and x + {value}",
-                        "An operand is no literal: mark it in its key.",
+                        "An operand is not a literal: mark it in its key.",
                         literal_in_place(value),
                     )
                     for value in range(4)

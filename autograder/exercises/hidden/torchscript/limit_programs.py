@@ -14,10 +14,10 @@ import torch
 from torch import nn
 
 from autograder.exercises.questions import Question
+from autograder.exercises.torchscript.limits import AGREEMENTS
 from autograder.exercises.torchscript.predict_capture import captured_by
 from autograder.host.draw import Draw
 
-AGREEMENTS = ("same_on_example", "same_on_others", "same_in_evaluation", "calls_seen")
 EXAMPLE, OTHER = [[2.0, 1.0], [0.5, 0.0]], [[-3.0, -1.0], [0.5, 0.25]]
 
 # Steps from y to y; the indented lines of a program's body. {k} is a number, {v} and {w} are names.
@@ -79,20 +79,8 @@ INSIDE = (
     "{v}, {w} = y.shape\ny = y * {v} + {w}",
 )
 FIRST = (
-    "row",
-    "head",
-    "mask",
-    "score",
-    "token",
-    "block",
-    "bias",
-    "gate",
-    "key",
-    "query",
-    "norm",
-    "loss",
-    "rank",
-    "step",
+    *("row", "head", "mask", "score", "token", "block", "bias", "gate"),
+    *("key", "query", "norm", "loss", "rank", "step"),
 )
 SECOND = ("sizes", "means", "values", "parts", "sums", "scales", "offsets", "pairs", "counts", "limits", "weights")
 

@@ -15,9 +15,9 @@ from autograder.host.exercise import Check, Control, HiddenPart
 DIFFERENT = ("frozen branch", "frozen number", "none")
 AGREEING = ("frozen mode", "lost effect", "none")
 IN_SCRIPTS = ("outside the language", "unknown type", "none")
-GROUPS: dict[
-    str, list[tuple[str, tuple[str, ...], int, bool]]
-] = {  # the programs of a check: how they are captured, their limits, how many of each, and of which kinds
+Programs = tuple[str, tuple[str, ...], int, bool]
+"""How programs are captured, their limits, how many there are of each, and whether they are of other kinds."""
+GROUPS: dict[str, list[Programs]] = {
     "traces": [("trace", DIFFERENT, 4, False)],
     "agreeing traces": [("trace", AGREEING, 5, False)],
     "scripts": [("script", IN_SCRIPTS, 3, False)],

@@ -117,10 +117,10 @@ def test_a_mark_in_any_place_of_the_code_is_refused_or_not_run(mark: str, tmp_pa
             loaded |= {where} if run(checked_archive(packed(archive, text))) else set()
         assert not file.exists(), (where, text)
     assert {"Call.args", "Call.func", "Assign.value", "FunctionDef.body", "If.test", "arguments.defaults"} <= tried
-    assert loaded <= {"Constant.value", "Attribute.attr"}  # a text, and the type of self, which nobody reads
+    assert loaded <= {"Constant.value", "Attribute.attr"}  # a text, and the type of self, which no reader uses
 
 
-def test_the_marks_run_where_nobody_looks(tmp_path: Path) -> None:
+def test_the_marks_run_without_the_look_at_the_text(tmp_path: Path) -> None:
     archive, code = saved()
     file = tmp_path / "ran"
     texts = (text for text, where in marked(code, MARKS[0].format(str(file))) if where == "FunctionDef.body")

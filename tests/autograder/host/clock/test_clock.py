@@ -20,7 +20,7 @@ from autograder.host.clock.trial import (
     run_trial,
 )
 from autograder.host.clock.verdict import DISTURBED, TOO_GOOD, Assessment, assess, enough, settled
-from autograder.host.speed import SPEED_SHARE, Speed, Thresholds
+from autograder.host.speed import Speed, Thresholds
 from autograder.host.traced import Program
 from course_lib.errors import TimingError
 from course_lib.timing import Verdict, decide_speedup
@@ -290,4 +290,3 @@ def test_speed_declares_what_it_needs_in_one_line_and_refuses_nonsense():
     assert [Speed(program, 2.0, on_gpu=larger).on(device).ideal_ratio for device in ("cpu", "cuda")] == [2.0, 3.0]
     with pytest.raises(TimingError, match="above 1"):
         Speed(program, 1.0)
-    assert SPEED_SHARE == (0.25, 0.40)
