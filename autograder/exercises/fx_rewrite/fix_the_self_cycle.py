@@ -1,15 +1,19 @@
 """Exercise 05.1: insert a node after another one without making the new node read itself."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 from torch.nn import functional as F
 
+from autograder.host import comparison
 from autograder.host.checks.rewrite_checks import Rewriting, Run, WrongTurn, rewritten
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.callable import as_tuple
 from autograder.host.kinds.graph import GraphAnswer
-from autograder.host.traced import Program, TensorSpec, traced
+from autograder.host.session import AnswerFailedError
+from autograder.host.traced import Continuation, Program, TensorSpec, draw_inputs, traced
 
 ROWS = TensorSpec((3, 4))
 CYCLE = WrongTurn(
@@ -95,16 +99,31 @@ OTHER_CALLS = [
 ]
 
 
-def ready_to_run(right: Run, program: Program) -> Run:
-    """Return a check that `right` holds, and that the module which the pass makes of `program` runs its own graph."""
+def ready_to_run(right: Run, program: Program, expected: Callable[[], Callable[..., object]] | None = None) -> Run:
+    """Return a check that `right` holds, and that the pass's module computes what the program, or `expected`, does.
+
+    The pass gets a module whose code is not that of its graph, and drawn steps follow the outputs: only a module that
+    was compiled again has the right values.
+    """
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
         right(answer, draw)
-        if not answer.transform(traced(program, draw)).recompiled:
+        more = Continuation.drawn(draw)
+        source, inputs = traced(program, draw, more), draw_inputs(program.inputs, draw)
+        wanted = source
+        if expected:
+            wanted = replace(source, module=more.behind_graph(replace(program, build=expected).trace()))
+        told = f"In the program {program.name}"
+        try:
+            found = answer.called(source, inputs).outputs
+            eagers, truths = (as_tuple(wanted.reference(*each)) for each in (inputs, [i.double() for i in inputs]))
+            for output, truth, eager in zip(found, truths, eagers, strict=True):
+                comparison.require_close(output, truth, eager, "The output", "")
+        except (AnswerFailedError, CheckFailedError, ValueError):
             raise CheckFailedError(
-                f"In the program {program.name} the graph is right, and the module still runs the code of the old one: "
-                "call `recompile()` on the module after the last change of its graph."
-            )
+                f"{told} the graph is right, and the module that you return does not run it: call `recompile()` on "
+                "the module after the last change of its graph."
+            ) from None
 
     return run
 
@@ -124,7 +143,12 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("one node more, and it reads relu", "one reader", 1, rewritten([ONE], continued=True)),
-        Check("the module runs the new graph", "ready to run", 0.5, ready_to_run(rewritten([ONE]), ONE.program)),
+        Check(
+            "the module runs the new graph",
+            "ready to run",
+            0.5,
+            ready_to_run(rewritten([ONE]), ONE.program, ONE.expected),
+        ),
         Check("several readers, several relus", "several", 1.5, rewritten(SEVERAL, continued=True)),
         Check("other calls stay", "look-alikes", 0.5, rewritten(OTHER_CALLS, together=True, continued=True)),
     ),

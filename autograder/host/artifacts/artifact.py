@@ -43,8 +43,6 @@ class Artifact:
     """Calls whose results are not needed; see `dead_calls`."""
     own: OwnOperators = field(default_factory=OwnOperators)
     """The operators of the answer's own that it may call."""
-    recompiled: bool = True
-    """Whether the answer's module runs this graph, as its process says: a slip that may cost points, and earns none."""
 
     def rebuilt(self) -> fx.GraphModule:
         """Return the graph as a module, which is not to be run here."""
@@ -97,7 +95,7 @@ def read_artifact(reply: Result[WrittenGraph], *, max_nodes: int, texts: Mapping
         raise ArtifactRefusedError(str(error)) from None
     inputs = len(module.graph.find_nodes(op="placeholder"))
     calls, dead = read_calls(module, own.names()), dead_calls(module.graph)
-    return Artifact(graph, tensors, calls, inputs, dead, own, reply.body.recompiled)
+    return Artifact(graph, tensors, calls, inputs, dead, own)
 
 
 def dead_calls(graph: fx.Graph) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from autograder.host.kinds.sent_tensors import Sent, other_values
 from autograder.host.session import Session
 from autograder.host.traced import Traced
 from autograder.protocol import Result
-from autograder.protocol.requests.answers import Called, InputForm, Transform, WrittenGraph
+from autograder.protocol.requests.answers import Called, CallTransformed, InputForm, Transform, WrittenGraph
 from autograder.protocol.requests.loads import CallGraph, CountStep, LoadAnswer, LoadGraph, ObserveWrites, StepCost
 
 
@@ -36,8 +36,7 @@ class GraphAnswer:
         Its tensors must be those of the program, unless the program allows folding. A program with tensors is sent
         twice, first with other values, so that a pass that keeps the first tensors of each size gives wrong ones.
         """
-        forms = tuple(InputForm(s.shape, str(s.dtype).removeprefix("torch.")) for s in program.program.inputs)
-        request = Transform(program.graph, tuple(program.tensors), forms)
+        request = _request(program)
         if program.tensors:
             self.student.call_with(request, [shared_inputs.to_raw(other_values(t)) for t in program.tensors.values()])
         reply = self.student.call_with(request, [shared_inputs.to_raw(t) for t in program.tensors.values()])
@@ -47,6 +46,13 @@ class GraphAnswer:
         if not program.program.folds:
             Sent.of_graph(program.graph, program.tensors).require_kept(artifact, told)
         return artifact
+
+    def called(self, program: Traced, inputs: Sequence[torch.Tensor]) -> Reply:
+        """Return what the module computes that the pass makes of `program`; it gets one that is not compiled."""
+        call, placed = placed_call(Case(tuple(inputs)))
+        tensors = map(shared_inputs.to_raw, (*program.tensors.values(), *placed))
+        result = self.student.call_with(CallTransformed(_request(program), call), list(tensors))
+        return read_called(result.body, result.tensors, (), 0)
 
     def _texts(self) -> dict[str, str]:
         load = self.student.load
@@ -144,6 +150,11 @@ class _Held:
     artifact: Artifact
     load: LoadGraph
     versions: list[int]
+
+
+def _request(program: Traced) -> Transform:
+    forms = tuple(InputForm(s.shape, str(s.dtype).removeprefix("torch.")) for s in program.program.inputs)
+    return Transform(program.graph, tuple(program.tensors), forms)
 
 
 def read_graph(

@@ -8,35 +8,8 @@ dark pages. Everything that a colour means is also written as a word.
 from collections.abc import Iterator, Sequence
 
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, KernelRecord, SpeedRecord
+from autograder.host.report import wording
 from autograder.host.report.safe_text import Html, coded, element, joined
-from autograder.host.report.wording import (
-    EXERCISE_WORDS,
-    HiddenCategory,
-    all_is_well,
-    bonus_headline,
-    bonus_reason,
-    check_marks,
-    check_words,
-    earned_by,
-    hidden_categories,
-    kernel_details,
-    kernel_headline,
-    marks,
-    number,
-    percent,
-    quantity,
-    quantity_name,
-    speed_asked,
-    speed_cost,
-    speed_details,
-    speed_doubt,
-    speed_headline,
-    speed_marks,
-    speed_places,
-    speed_roofline,
-    speed_words,
-    with_minimum,
-)
 from autograder.host.value_cap import condition
 
 _GREY, _BLUE, _GREEN, _RED, _AMBER = "128,128,128", "40,110,220", "20,140,90", "205,60,50", "200,130,0"
@@ -97,12 +70,12 @@ def exercise_html(
 
 
 def _heading(record: ExerciseRecord) -> Html:
-    words = "" if record.status is ExerciseStatus.GRADED else f" · {EXERCISE_WORDS[record.status]}"
+    words = "" if record.status is ExerciseStatus.GRADED else f" · {wording.EXERCISE_WORDS[record.status]}"
     line = element(
         "div",
         element("strong", record.id, style="font-size:16px"),
-        element("span", element("strong", marks(record.points, record.max_points)), " points"),
-        element("span", f"{percent(record.points, record.max_points)} %{words}", style=_QUIET),
+        element("span", element("strong", wording.marks(record.points, record.max_points)), " points"),
+        element("span", f"{wording.percent(record.points, record.max_points)} %{words}", style=_QUIET),
         style=_HEADING,
     )
     return joined(line, _bar(record.points, record.max_points, _BLUE))
@@ -110,8 +83,8 @@ def _heading(record: ExerciseRecord) -> Html:
 
 def _table(record: ExerciseRecord, show_hidden: bool) -> Html:
     rows = [_check(check, record) for check in record.checks if show_hidden or not check.hidden]
-    for group in hidden_categories(record.checks) if not show_hidden else ():
-        label = joined(group.category, element("span", f" · hidden check{earned_by(group.by)}", style=_QUIET))
+    for group in wording.hidden_categories(record.checks) if not show_hidden else ():
+        label = joined(group.category, element("span", f" · hidden check{wording.earned_by(group.by)}", style=_QUIET))
         rows.append(_row(group, label, record.status))
     if not rows:
         return Html()
@@ -119,33 +92,33 @@ def _table(record: ExerciseRecord, show_hidden: bool) -> Html:
 
 
 def _check(check: CheckRecord, record: ExerciseRecord) -> Html:
-    kind = f"{f' · hidden, {check.category}' if check.hidden else ''}{earned_by(check.by)}"
+    kind = f"{f' · hidden, {check.category}' if check.hidden else ''}{wording.earned_by(check.by)}"
     message = element("div", coded(check.message), style=_WRAPPED) if check.message not in ("", record.message) else ""
     about = element("span", kind, style=_QUIET) if kind else ""
     return _row(check, joined(coded(check.name), about, message), record.status)
 
 
-def _row(check: CheckRecord | HiddenCategory, label: Html, exercise: ExerciseStatus) -> Html:
+def _row(check: CheckRecord | wording.HiddenCategory, label: Html, exercise: ExerciseStatus) -> Html:
     tint = _GREY if exercise is ExerciseStatus.NOT_FOUND else _TINTS[check.status]
-    badge = element("span", check_words(check.status, exercise), style=f"{_BADGE};background:rgba({tint},.18)")
+    badge = element("span", wording.check_words(check.status, exercise), style=f"{_BADGE};background:rgba({tint},.18)")
     return element(
         "tr",
         element("td", badge, style=f"{_CELL};width:1%"),
         element("td", label, style=_CELL),
-        element("td", check_marks(check), style=_NARROW),
+        element("td", wording.check_marks(check), style=_NARROW),
         style="background:none",
     )
 
 
 def _quantities(record: ExerciseRecord) -> Iterator[Html]:
-    pairs, others = with_minimum(dict(record.counted))
+    pairs, others = wording.with_minimum(dict(record.counted))
     for key, value, minimum in pairs:
         longest = max(value, minimum)
         yield element(
             "div",
-            quantity_name(key),
-            _labelled("yours", number(value), _bar(value, longest, _BLUE)),
-            _labelled("minimum", number(minimum), _bar(minimum, longest, _GREY)),
+            wording.quantity_name(key),
+            _labelled("yours", wording.number(value), _bar(value, longest, _BLUE)),
+            _labelled("minimum", wording.number(minimum), _bar(minimum, longest, _GREY)),
             style="margin-top:10px",
         )
     if others:
@@ -154,18 +127,18 @@ def _quantities(record: ExerciseRecord) -> Iterator[Html]:
         measured = _list(list(record.measured.items()))
         yield element("div", f"measured: {measured}", style=f"margin-top:8px;{_QUIET}")
     if record.bonus is not None:
-        headline = joined("bonus: ", element("strong", bonus_headline(record.bonus)))
-        told = element("div", coded(bonus_reason(record.bonus)), style=f"{_QUIET};{_WRAPPED}")
+        headline = joined("bonus: ", element("strong", wording.bonus_headline(record.bonus)))
+        told = element("div", coded(wording.bonus_reason(record.bonus)), style=f"{_QUIET};{_WRAPPED}")
         yield element("div", headline, told, style="margin-top:10px")
     if record.speed is not None:
-        yield _speed(record.speed, speed_words(record), folded=all_is_well(record))
+        yield _speed(record.speed, wording.speed_words(record), folded=wording.all_is_well(record))
     if record.badge is not None:
         yield _badge_of(record.badge)
 
 
 def _badge_of(record: KernelRecord) -> Html:
-    headline = joined("bandwidth badge, no points: ", element("strong", kernel_headline(record)))
-    told = (kernel_details(record), record.reason)
+    headline = joined("bandwidth badge, no points: ", element("strong", wording.kernel_headline(record)))
+    told = (wording.kernel_details(record), record.reason)
     lines = (element("div", coded(words), style=f"{_QUIET};{_WRAPPED}") for words in told if words)
     return element("div", headline, *lines, style="margin-top:10px")
 
@@ -173,13 +146,13 @@ def _badge_of(record: KernelRecord) -> Html:
 def _speed(speed: SpeedRecord, decided: str, *, folded: bool) -> Html:
     """Draw the ratio, and say what explains it, folded if nothing needs attention."""
     verdict = element("span", f" · {decided}", style=_QUIET)
-    headline = joined("measured speed: ", element("strong", speed_headline(speed)), verdict)
+    headline = joined("measured speed: ", element("strong", wording.speed_headline(speed)), verdict)
     sentences = (
-        speed_doubt(speed),
-        speed_asked(speed),
-        speed_details(speed),
-        speed_cost(speed),
-        speed_roofline(speed),
+        wording.speed_doubt(speed),
+        wording.speed_asked(speed),
+        wording.speed_details(speed),
+        wording.speed_cost(speed),
+        wording.speed_roofline(speed),
         speed.reason,
     )
     return element(
@@ -194,7 +167,7 @@ def _speed(speed: SpeedRecord, decided: str, *, folded: bool) -> Html:
 
 def _picture(speed: SpeedRecord) -> Html:
     """Draw the ratio on a line, with its interval as a band, and labelled marks for 1 and the required ratios."""
-    at, labels = speed_places(speed), speed_marks(speed)
+    at, labels = wording.speed_places(speed), wording.speed_marks(speed)
     colours = {"same": _GREY, "passing": _AMBER, "full": _GREEN, "ideal": _GREY}
     band = f"left:{100 * at['low']:.1f}%;width:{100 * (at['high'] - at['low']):.1f}%;background:rgba({_BLUE},.35)"
     ticks = [_mark(at[name], colours[name]) for name in labels]
@@ -204,7 +177,8 @@ def _picture(speed: SpeedRecord) -> Html:
     yours = element("div", _label(at["ratio"], 0, f"{speed.ratio:.2f} yours"), style=_rows(1))
     placed = _in_rows({label: at[name] for name, label in labels.items()})
     below = element("div", *(_label(*each) for each in placed), style=_rows(1 + max(row for _, row, _ in placed)))
-    alt = f"A line with a mark at your ratio, {speed_headline(speed)}, and marks at {', '.join(labels.values())}."
+    named = ", ".join(labels.values())
+    alt = f"A line with a mark at your ratio, {wording.speed_headline(speed)}, and marks at {named}."
     return element("div", yours, line, below, role="img", aria_label=alt, style="margin:6px 0")
 
 
@@ -241,7 +215,7 @@ def _mark(place: float, colour: str, width: int = 2) -> Html:
 
 
 def _list(quantities: Sequence[tuple[str, float]]) -> str:
-    return " · ".join(quantity(key, value) for key, value in quantities)
+    return " · ".join(wording.quantity(key, value) for key, value in quantities)
 
 
 def _labelled(label: str, value: str, bar: Html) -> Html:

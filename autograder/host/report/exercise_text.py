@@ -4,33 +4,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from autograder.host.records import CheckRecord, ExerciseRecord, ExerciseStatus, SpeedRecord
+from autograder.host.report import wording
 from autograder.host.report.safe_text import one_line, printable
-from autograder.host.report.wording import (
-    EXERCISE_WORDS,
-    HiddenCategory,
-    bonus_headline,
-    bonus_reason,
-    check_marks,
-    check_words,
-    earned_by,
-    hidden_categories,
-    kernel_details,
-    kernel_headline,
-    marks,
-    number,
-    quantity,
-    quantity_name,
-    speed_asked,
-    speed_cost,
-    speed_details,
-    speed_doubt,
-    speed_headline,
-    speed_marks,
-    speed_places,
-    speed_roofline,
-    speed_words,
-    with_minimum,
-)
 from autograder.host.value_cap import condition
 
 WIDTH = 100
@@ -48,8 +23,8 @@ def exercise_text(record: ExerciseRecord, *, notes: Sequence[str] = (), show_hid
 
 
 def _lines(record: ExerciseRecord, notes: Sequence[str], show_hidden: bool) -> Iterator[str]:
-    status = "" if record.status is ExerciseStatus.GRADED else f" · {EXERCISE_WORDS[record.status]}"
-    yield f"{one_line(record.id)}: {marks(record.points, record.max_points)} points{status}"
+    status = "" if record.status is ExerciseStatus.GRADED else f" · {wording.EXERCISE_WORDS[record.status]}"
+    yield f"{one_line(record.id)}: {wording.marks(record.points, record.max_points)} points{status}"
     for sentence in (record.message, condition(record), *notes):
         if sentence:
             yield _indented(sentence, 2)
@@ -57,39 +32,39 @@ def _lines(record: ExerciseRecord, notes: Sequence[str], show_hidden: bool) -> I
         if show_hidden or not check.hidden:
             yield from _check(check, record)
     if not show_hidden:
-        for group in hidden_categories(record.checks):
-            yield _row(group, f"hidden: {one_line(group.category)}{earned_by(group.by)}", record.status)
+        for group in wording.hidden_categories(record.checks):
+            yield _row(group, f"hidden: {one_line(group.category)}{wording.earned_by(group.by)}", record.status)
     yield from _quantities(record)
 
 
 def _check(check: CheckRecord, record: ExerciseRecord) -> Iterator[str]:
     label = f"{one_line(check.name)} (hidden)" if check.hidden else one_line(check.name)
-    yield _row(check, f"{label}{earned_by(check.by)}", record.status)
+    yield _row(check, f"{label}{wording.earned_by(check.by)}", record.status)
     if check.message not in ("", record.message):
         yield _indented(check.message, 6)
 
 
-def _row(check: CheckRecord | HiddenCategory, label: str, exercise: ExerciseStatus) -> str:
-    return f"  {check_words(check.status, exercise):<20}{label:<52} {check_marks(check):>9}"
+def _row(check: CheckRecord | wording.HiddenCategory, label: str, exercise: ExerciseStatus) -> str:
+    return f"  {wording.check_words(check.status, exercise):<20}{label:<52} {wording.check_marks(check):>9}"
 
 
 def _quantities(record: ExerciseRecord) -> Iterator[str]:
-    pairs, others = with_minimum(dict(record.counted))
+    pairs, others = wording.with_minimum(dict(record.counted))
     for key, value, minimum in pairs:
-        yield f"  {quantity_name(one_line(key))}: {number(value)} (minimum {number(minimum)})"
+        yield f"  {wording.quantity_name(one_line(key))}: {wording.number(value)} (minimum {wording.number(minimum)})"
         longest = max(value, minimum, 1e-12)
         yield f"      yours   {_bar(value / longest)}"
         yield f"      minimum {_bar(minimum / longest)}"
     for key, value in (*others, *record.measured.items()):
-        yield f"  {quantity(one_line(key), value)}"
+        yield f"  {wording.quantity(one_line(key), value)}"
     if record.bonus is not None:
-        yield f"  bonus: {bonus_headline(record.bonus)}"
-        yield _indented(bonus_reason(record.bonus), 6)
+        yield f"  bonus: {wording.bonus_headline(record.bonus)}"
+        yield _indented(wording.bonus_reason(record.bonus), 6)
     if record.speed is not None:
-        yield from _speed(record.speed, speed_words(record))
+        yield from _speed(record.speed, wording.speed_words(record))
     if record.badge is not None:
-        yield f"  bandwidth badge, no points: {kernel_headline(record.badge)}"
-        for words in filter(None, (kernel_details(record.badge), record.badge.reason)):
+        yield f"  bandwidth badge, no points: {wording.kernel_headline(record.badge)}"
+        for words in filter(None, (wording.kernel_details(record.badge), record.badge.reason)):
             yield _indented(words, 6)
 
 
@@ -97,19 +72,19 @@ _SIGNS = {"same": "1", "passing": "p", "full": "f", "ideal": "i"}
 
 
 def _speed(speed: SpeedRecord, decided: str) -> Iterator[str]:
-    yield f"  measured speed: {speed_headline(speed)} · {decided}"
-    at = {name: round(place * (LINE_CHARACTERS - 1)) for name, place in speed_places(speed).items()}
+    yield f"  measured speed: {wording.speed_headline(speed)} · {decided}"
+    at = {name: round(place * (LINE_CHARACTERS - 1)) for name, place in wording.speed_places(speed).items()}
     line = ["·"] * LINE_CHARACTERS
     line[at["low"] : at["high"] + 1] = "═" * (at["high"] + 1 - at["low"])
-    labels = speed_marks(speed)
+    labels = wording.speed_marks(speed)
     for name in labels:
         line[at[name]] = _SIGNS[name]
     line[at["ratio"]] = "█"
     signs = ", ".join((f"{_SIGNS[name]} = {label}" for name, label in labels.items()))
     yield f"      {''.join(line)}"
     yield f"      █ = {speed.ratio:.2f} yours, {signs}"
-    causes = (speed_cost(speed), speed_roofline(speed))
-    for words in (speed_doubt(speed), speed_asked(speed), speed_details(speed), *causes, speed.reason):
+    causes = (wording.speed_details(speed), wording.speed_cost(speed), wording.speed_roofline(speed), speed.reason)
+    for words in (wording.speed_doubt(speed), wording.speed_asked(speed), *causes):
         if words:
             yield _indented(words, 6)
 

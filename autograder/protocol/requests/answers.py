@@ -181,8 +181,6 @@ class WrittenGraph:
     paths: tuple[TensorName, ...]
     operators: Annotated[tuple[OwnOperator, ...], Within(0, 32)] = ()
     """The operators of the answer's own that the graph calls."""
-    recompiled: bool = True
-    """Whether the module runs the graph, and not the code of an earlier one; so says the answer's process."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +218,18 @@ class Transform(Request[WrittenGraph]):
     graph: GraphData
     paths: tuple[TensorName, ...]
     inputs: tuple[InputForm, ...]
+
+
+@dataclass(frozen=True)
+class CallTransformed(Request[Called]):
+    """Run the pass as `transform` says, and call the module that it returns.
+
+    The message carries the tensors of the graph, then those of the call. The module that the pass gets returns None
+    until it is compiled again.
+    """
+
+    transform: Transform
+    call: TensorCall
 
 
 @dataclass(frozen=True)

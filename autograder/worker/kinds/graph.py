@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from autograder.protocol import Handlers, Result, Tensors
-from autograder.protocol.requests.answers import OwnOperator, Transform, WrittenGraph
+from autograder.protocol.requests.answers import Called, CallTransformed, OwnOperator, Transform, WrittenGraph
 from autograder.worker.source import AnswerError
-from autograder.worker.tensors import to_raw, to_torch
+from autograder.worker.tensors import call_on_tensors, to_raw, to_torch
 
 OWN = "own."  # as `course_lib.graph` has it, which is imported when a graph comes
 
@@ -21,22 +21,38 @@ class NotAGraphError(AnswerError):
 def graph_answer(entry: Callable[..., Any]) -> Handlers:
     """Return the request handlers for a graph answer."""
 
-    def transform(request: Transform, tensors: Tensors) -> Result[WrittenGraph]:
-        import course_lib.kernels  # noqa: F401 - registers operators that the graph may call
-        from course_lib.graph import from_data, propagate_shapes
-
-        graph_module = from_data(request.graph, dict(zip(request.paths, map(to_torch, tensors), strict=True)))
-        examples = [torch.empty(i.shape, dtype=getattr(torch, i.dtype), device="meta") for i in request.inputs]
-        propagate_shapes(graph_module, examples)
+    def transformed(graph_module: torch.fx.GraphModule) -> torch.fx.GraphModule:
         result = entry(graph_module)
         result = getattr(result, "graph_module", result)  # a torch.fx PassResult is accepted too
         if not isinstance(result, torch.fx.GraphModule):
             raise NotAGraphError(f"The pass returned a {type(result).__name__}; return the transformed GraphModule.")
-        result = _flattened(result)
+        return result
+
+    def transform(request: Transform, tensors: Tensors) -> Result[WrittenGraph]:
+        result = _flattened(transformed(_sent(request, tensors)))
         _cut_off_from_parameters(result)
         return written(result)
 
-    return {Transform: transform}
+    def call(request: CallTransformed, tensors: Tensors) -> Result[Called]:
+        sent, own = _sent(request.transform, tensors), len(request.transform.paths)
+        output = sent.graph.output_node()
+        results, output.args = output.args, (None,)
+        sent.recompile()
+        output.args = results
+        return call_on_tensors(transformed(sent), request.call, tensors[own:])
+
+    return {Transform: transform, CallTransformed: call}
+
+
+def _sent(request: Transform, tensors: Tensors) -> torch.fx.GraphModule:
+    """Return the graph of a request, with the shapes of its values."""
+    import course_lib.kernels  # noqa: F401 - registers operators that the graph may call
+    from course_lib.graph import from_data, propagate_shapes
+
+    graph_module = from_data(request.graph, dict(zip(request.paths, map(to_torch, tensors), strict=False)))
+    examples = [torch.empty(i.shape, dtype=getattr(torch, i.dtype), device="meta") for i in request.inputs]
+    propagate_shapes(graph_module, examples)
+    return graph_module
 
 
 def _flattened(graph_module: torch.fx.GraphModule) -> torch.fx.GraphModule:
@@ -68,9 +84,7 @@ def written(graph_module: torch.fx.GraphModule) -> Result[WrittenGraph]:
     declared = _declared(graph_module)
     graph, kept = to_data(graph_module, own={target: f"{OWN}{each.name}" for target, each in declared.items()})
     operators = tuple(dict.fromkeys(declared.values()))
-    recompiled = graph_module.code == graph_module.graph.python_code("self").src
-    data = WrittenGraph(graph, tuple(kept), operators, recompiled)
-    return Result(data, [to_raw(tensor, path) for path, tensor in kept.items()])
+    return Result(WrittenGraph(graph, tuple(kept), operators), [to_raw(tensor, path) for path, tensor in kept.items()])
 
 
 def _declared(graph_module: torch.fx.GraphModule) -> dict[Any, OwnOperator]:

@@ -106,6 +106,11 @@ HIDDEN = HiddenPart(
             "by the name of a call", 3.6, ("node.target is torch.relu", "node.name.split('_')[0] == 'relu'")
         ),
         ANSWERS.edited("not compiled again", 5.5, ("graph_module.recompile()", "pass")),
+        ANSWERS.edited(
+            "writes the text of the code alone",
+            5.5,
+            ("graph_module.recompile()", "graph_module._code = graph.python_code('self').src"),
+        ),
         ANSWERS.edited("nobody reads it", 6, ("user is not new", "False"), below=True),
     ),
     right_here=NO_OPERATORS,
