@@ -14,11 +14,12 @@ from typing import Any
 
 from autograder.exercises.cell_text import as_ipython_reads
 from autograder.exercises.registry import all_exercises, find, of_assignment
-from autograder.host.grading import is_stub, is_unanswered
+from autograder.host.grading import STUB_CHARACTERS, Stubs, stubs_in
 from autograder.host.source_text import MAX_CHARACTERS
 
 OTHER_TYPES = ("markdown", "raw")
 CHECK = "_check"  # ends the id of the cell below an answer
+MOST_PARSED = 50 * STUB_CHARACTERS  # characters of a notebook in which stubs are looked for: two seconds of work
 REMEDY = "Copy the answers into the released notebook, put it in the place of this file, and run the command again."
 _DEFINED = re.compile(r"^(?:(?:async +)?(?:def|class) +(\w+)|(\w+) *=(?!=))", re.MULTILINE)
 _CHECKED = re.compile(r"""^ *check\( *["'](\w+)["']""", re.MULTILINE)
@@ -70,6 +71,8 @@ class _Settling:
     def __init__(self, cells: list[_Cell], wanted: Sequence[str]) -> None:
         self.cells, self.notes, self.doubts = cells, list[str](), list[str]()
         self._names = {exercise: find(exercise).entry_point for exercise in wanted}
+        self._stubs = dict[str, Stubs]()  # of each text
+        self._left = MOST_PARSED
 
     def recover(self, wanted: Sequence[str]) -> None:
         """Find the cells of exercises and checks that no metadata names."""
@@ -93,8 +96,8 @@ class _Settling:
     def leave_stubs_out(self, exercise: str) -> None:
         """Take its id from a copy of the stub, where another cell of this id holds an answer."""
         name, mine = self._names[exercise], self._of(exercise)
-        stubs = [number for number in mine if is_stub(self.cells[number].text, name)]
-        if stubs and any(not is_unanswered(self.cells[number].text, name) for number in mine):
+        stubs = [number for number in mine if name in (found := self._stubs_in(number)).definitions and found.only]
+        if stubs and any(self._answers(number, name) for number in mine):
             for number in stubs:
                 self.cells[number].grade_id = ""
             self.notes.append(f"A copy of the stub of {exercise} was left out.")
@@ -102,7 +105,7 @@ class _Settling:
     def follow(self, exercise: str) -> None:
         """Let the cell that was checked count, where another one than the answer's cell defines the name, too."""
         name, mine = self._names[exercise], self._of(exercise)
-        answered = [number for number in mine if not is_unanswered(self.cells[number].text, name)]
+        answered = [number for number in mine if self._answers(number, name)]
         graded = {self.cells[number].text.strip() for number in answered[-1:]}
         whole = [number for number in answered if name in self.cells[number].defines]
         # the last cell of a split answer goes on with the one before it, and defines nothing
@@ -143,7 +146,7 @@ class _Settling:
             place = max((number for number in defining if number < check), default=None)
             found |= {place, max(runs)[1] if runs else place}
         (only, *others) = found
-        return None if others or only is None or is_unanswered(self.cells[only].text, name) else only
+        return only if not others and only is not None and self._answers(only, name) else None
 
     def _by_id(self, name: str) -> list[int]:
         exercise = name.removesuffix(CHECK)
@@ -196,8 +199,20 @@ class _Settling:
         return [
             number
             for number, one in enumerate(self.cells)
-            if not one.grade_id and name in one.defines and not is_unanswered(one.text, name)
+            if not one.grade_id and name in one.defines and self._answers(number, name)
         ]
+
+    def _answers(self, number: int, name: str) -> bool:
+        """Tell whether a cell has an answer: something of a student, in the definition of `name` if there is one."""
+        return not self._stubs_in(number).leave_unanswered(name)
+
+    def _stubs_in(self, number: int) -> Stubs:
+        """Parse each text once, and none after so many that no lesson has them: those hold no stubs."""
+        text = self.cells[number].text
+        if text not in self._stubs:
+            self._left -= len(text) if len(text) <= STUB_CHARACTERS else 0  # a longer one is not parsed
+            self._stubs[text] = stubs_in(text) if self._left >= 0 else Stubs({}, only=False)
+        return self._stubs[text]
 
     def _is_one_text(self, numbers: Iterable[int]) -> bool:
         return len({self.cells[number].text.strip() for number in numbers}) == 1

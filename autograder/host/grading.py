@@ -3,6 +3,7 @@
 import ast
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from autograder.host.exercise import Exercise
 from autograder.host.judge import judge, not_found
@@ -45,32 +46,31 @@ def untouched(exercise: Exercise, answers: Mapping[str, str]) -> ExerciseRecord 
         return not_found(
             exercise, f"The notebook has no answer cell for {exercise.id}; its cell was deleted or renamed."
         )
-    if is_unanswered(text, exercise.entry_point):
+    if stubs_in(text).leave_unanswered(exercise.entry_point):
         return not_found(exercise, "Not answered yet.")
     return None
 
 
-def is_unanswered(text: str, entry_point: str) -> bool:
-    """Tell whether a cell is empty, or its `entry_point` is still the released stub that raises NotImplementedError.
+@dataclass(frozen=True)
+class Stubs:
+    """What a cell holds of the released stubs that raise NotImplementedError."""
 
-    The text is parsed, never run. A text too long for a stub is not even parsed, because that could take all memory.
-    """
+    definitions: Mapping[str, bool]  # of each function and class: whether its last definition is a stub
+    only: bool  # the cell holds nothing else of a student
+
+    def leave_unanswered(self, entry_point: str) -> bool:
+        """Tell whether the cell is empty, or its `entry_point` is still the stub."""
+        return self.definitions.get(entry_point, self.only)
+
+
+def stubs_in(text: str) -> Stubs:
+    """Return what the cell holds of stubs; the text is parsed, never run, and a text too long for a stub is none."""
     try:
-        statements = parsed(text, most=STUB_CHARACTERS).body
+        statements = parsed(text, most=STUB_CHARACTERS).body  # a longer text could take all memory
     except UnreadableSourceError:
-        return False
-    entries = [s for s in statements if isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name == entry_point]
-    return _is_stub(entries[-1]) if entries else all(_is_stub(s) for s in statements)
-
-
-def is_stub(text: str, entry_point: str) -> bool:
-    """Tell whether a cell defines its `entry_point` as the released stub does, and holds nothing else of a student."""
-    try:
-        statements = parsed(text, most=STUB_CHARACTERS).body
-    except UnreadableSourceError:
-        return False
-    names = [s.name for s in statements if isinstance(s, ast.FunctionDef | ast.ClassDef)]
-    return entry_point in names and all(_is_stub(s) for s in statements)
+        return Stubs({}, only=False)
+    defining = (s for s in statements if isinstance(s, ast.FunctionDef | ast.ClassDef))
+    return Stubs({s.name: _is_stub(s) for s in defining}, all(map(_is_stub, statements)))
 
 
 _CALL_OF_SUPER = ast.dump(ast.parse("super().__init__()", mode="eval").body)

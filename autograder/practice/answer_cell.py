@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from autograder.exercises.answer_cells import answers_in, grade_id, settled, source
 from autograder.exercises.cell_text import as_ipython_reads
-from autograder.host.grading import is_unanswered
+from autograder.host.grading import stubs_in
 
 MAX_NOTEBOOK_BYTES = 64 * 2**20
 _ran_at: dict[int, float] = {}  # the time of each input's end, by its number, since the first `check`
@@ -89,7 +89,7 @@ def text_that_counts(exercise_id: str, entry_point: str, text: str, shell: Shell
         return text, [f"{doubt} Keep one of them, in the cell of {exercise_id}." for doubt in saved.doubts]
     if _plain(saved.graded) == _plain(text):
         return text, saved.notes
-    if _plain(text) in saved.parts or (_plain(text) in saved.own and is_unanswered(text, entry_point)):
+    if _plain(text) in saved.parts or (_plain(text) in saved.own and stubs_in(text).leave_unanswered(entry_point)):
         return saved.graded, saved.notes
     if _plain(text) in saved.others:
         return text, [

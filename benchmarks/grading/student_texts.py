@@ -29,7 +29,7 @@ from autograder.classroom.submission import SubmissionError, parse_submission
 from autograder.exercises import all_exercises, find
 from autograder.exercises.registry import hidden_part
 from autograder.host.artifacts.torchscript_archive import CodeRefusedError, rewritten_code
-from autograder.host.grading import STUB_CHARACTERS, is_unanswered
+from autograder.host.grading import STUB_CHARACTERS, stubs_in
 from autograder.practice.errors import NotGradableError
 from autograder.practice.visible_checks import require_gradable
 
@@ -174,7 +174,7 @@ def generated_value(draw: random.Random, depth: int) -> Any:
 def try_source(findings: Findings, text: str) -> None:
     """Give a source to each reader of the host."""
     findings.tried += 1
-    findings.timed("is_unanswered", text, lambda: is_unanswered(text, "f"))
+    findings.timed("stubs_in", text, lambda: stubs_in(text))
     findings.timed("require_gradable", text, lambda: require_gradable(text))
     findings.timed("rewritten_code", text, lambda: rewritten_code(text))
 
@@ -186,7 +186,7 @@ def try_notebook(findings: Findings, content: bytes, *, page: bool) -> None:
     if submission is None:
         return
     for text in submission.answers.values():
-        findings.timed("is_unanswered", text, functools.partial(is_unanswered, text, "f"))
+        findings.timed("stubs_in", text, functools.partial(stubs_in, text))
     made: Any = findings.timed("rebuilt", content, lambda: rebuilt(submission.notebook))
     if made is None:
         return

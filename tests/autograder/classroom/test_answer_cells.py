@@ -17,7 +17,9 @@ from autograder.classroom.report import class_html, class_text, summarise, this_
 from autograder.classroom.report.attention import URGENCY_WORDS
 from autograder.classroom.status import REFUSED
 from autograder.classroom.submission import Submission, parse_submission
-from autograder.exercises import of_assignment
+from autograder.exercises import answer_cells, find, of_assignment
+from autograder.host import grading
+from autograder.host.grading import STUB_CHARACTERS
 from autograder.host.sandbox import Sandbox
 from tests.architecture.source_tree import ROOT
 
@@ -300,3 +302,19 @@ def test_another_cell_that_defines_the_name_is_to_be_looked_at() -> None:
     assert submission.answers == ANSWERS
     (note,) = submission.notes
     assert "also defines ask_doctor" in note
+
+
+@pytest.mark.parametrize("count", [10, 120])
+def test_each_of_many_long_cells_is_parsed_once_and_no_more_of_them_than_a_lesson_has(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, parse = "01_transformer", grading.parsed
+    names = [find(exercise).entry_point for exercise in of_assignment(name)]
+    head = "".join(f"def {each}():\n    a\n" for each in names)
+    texts = [head + f"x = {number}\n".ljust(STUB_CHARACTERS - len(head), "#") for number in range(count)]
+    read_texts: list[str] = []
+    monkeypatch.setattr(grading, "parsed", lambda text, most: read_texts.append(text) or parse(text, most=most))
+
+    read({"cells": [code_cell(text) for text in texts], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, name)
+
+    assert len(read_texts) == len(set(read_texts)) == min(count, answer_cells.MOST_PARSED // STUB_CHARACTERS)

@@ -8,7 +8,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 from autograder.classroom.submission import SubmissionError, read_submission
 from autograder.exercises.answer_cells import answers_in
-from autograder.host.grading import is_unanswered
+from autograder.host.grading import stubs_in
 
 
 def cell(grade_id, source, cell_type="code"):
@@ -116,4 +116,4 @@ def test_links_pipes_folders_and_missing_files_are_refused(tmp_path):
     ids=range(15),
 )
 def test_an_untouched_answer_is_recognised_without_running_it(text, expected):
-    assert is_unanswered(text, "f") is expected
+    assert stubs_in(text).leave_unanswered("f") is expected

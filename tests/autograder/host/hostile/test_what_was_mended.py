@@ -42,7 +42,7 @@ def test_a_string_that_never_ends_is_read_in_time_that_grows_with_its_length():
 def test_a_text_too_long_to_be_a_stub_is_not_parsed(monkeypatch):
     monkeypatch.setattr(ast, "parse", lambda text: pytest.fail("the host parsed it"))
 
-    assert not grading.is_unanswered("x = 1\n" * 10_000, "solve")
+    assert not grading.stubs_in("x = 1\n" * 10_000).leave_unanswered("solve")
 
 
 def test_each_tensor_has_a_seed_of_its_own():
