@@ -1,12 +1,12 @@
 """Exercise 13.1: predict which kernel of attention PyTorch takes on a CPU, from the arguments of a call."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from autograder.exercises.questions import Question, kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
 OUTCOMES = ("flash", "math", "error")
@@ -19,8 +19,8 @@ known = kept(__name__, "known")
 
 def call_of(draw: Draw, *changes: Change) -> Call:
     """Return a call that the fused kernel takes, with these changes."""
-    batch, heads, queries, keys = (draw.integer(2, 5) for _ in range(4))
-    width = draw.choice((8, 16, 24))
+    batch, heads, queries, keys = (draw.integer(2, 9) for _ in range(4))
+    width = draw.choice((8, 16, 24, 32, 40))
     call: Call = {
         "query": [batch, heads, queries, width],
         "key": [batch, heads, keys, width],
@@ -60,6 +60,11 @@ def setting(**values: Any) -> Change:
     return lambda call, _: call.update(values)
 
 
+def dropped(call: Call, draw: Draw) -> None:
+    """Give the call a probability of dropout that few other calls have."""
+    call["dropout"] = draw.integer(1, 60) / 100
+
+
 def without_batch(call: Call, _: Draw) -> None:
     """Leave out the first dimension of query, key and value."""
     call.update({name: call[name][1:] for name in ("query", "key", "value")})
@@ -77,10 +82,12 @@ def allowing(*kernels: str) -> Change:
 
 Changes = tuple[tuple[Change, ...], ...]
 
+TIMES = 3  # calls with the same changes: a lucky guess of all of them is rare
+
 PLAIN: Changes = ((), (setting(dtype="float64"),), (setting(dtype="float16"),))
 CAUSAL: Changes = ((setting(causal=True),), (setting(causal=True, trains=True),))
 SHAPES: Changes = ((without_batch,), (wide_values,), (setting(turned=True),))
-DROPPED: Changes = ((setting(dropout=0.1),), (setting(dropout=0.1, causal=True),))
+DROPPED: Changes = ((dropped,), (dropped,), (dropped, setting(causal=True)))
 MASKS: Changes = (
     (mask("queries", "keys"),),
     (mask("batch", "one", "one", "keys"),),
@@ -92,7 +99,7 @@ MASKS: Changes = (
 BOTH: tuple[Change, ...] = (setting(causal=True), mask("queries", "keys"))
 REFUSED: Changes = (
     BOTH,
-    (*BOTH, setting(dropout=0.1)),
+    (*BOTH, dropped),
     (*BOTH, setting(turned=True)),
     (other_mask_dtype,),
     (setting(dtype="float64"), mask("queries", "keys", dtype="float32")),
@@ -105,24 +112,42 @@ ALLOWED: Changes = (
 
 
 def predicts(*groups: Changes) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check that all calls with these changes, in random order, are predicted."""
-    changes = [each for group in groups for each in group]
+    """Return a check that calls with these changes, `TIMES` of each, are predicted in random order."""
+    changes = [each for group in groups for each in group] * TIMES
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
-        for each in draw.sample(changes, len(changes)):
-            require_predicted(answer, call_of(draw, *each))
+        calls = [call_of(draw, *each) for each in draw.sample(changes, len(changes))]
+        require_predicted([(call, _predicted(answer, call)) for call in calls])
 
     return run
 
 
-def require_predicted(answer: ValueAnswer, call: Call) -> None:
-    """Raise `CheckFailedError` unless the kernel of one call is predicted."""
-    found, about = answer.ask(call), known(call)
-    if type(found) is not str or found not in OUTCOMES:
-        raise CheckFailedError(f"predict_backend returned {repr(found)[:80]}; expected one of {', '.join(OUTCOMES)}.")
-    if found != about["right"]:
-        why = named_mistake(found, about["wrong"])
-        raise CheckFailedError(f"{_told(call)}: predicted {found!r}, and it is {about['right']!r}. {why}".strip())
+def _predicted(answer: ValueAnswer, call: Call) -> str:
+    prediction: Any = answer.ask(call)
+    if type(prediction) is not str or prediction not in OUTCOMES:
+        raise CheckFailedError(
+            f"predict_backend returned {repr(prediction)[:80]}; expected one of {', '.join(OUTCOMES)}."
+        )
+    return prediction
+
+
+def require_predicted(predictions: Sequence[tuple[Call, str]]) -> None:
+    """Raise `CheckFailedError` unless the kernels of all calls are predicted.
+
+    Of the known mistakes that explain the first wrong prediction, the message names the one that agrees with most of
+    all predictions: one call alone often has several explanations.
+    """
+    about = [known(call) for call, _ in predictions]
+    first = next((at for at, (_, told) in enumerate(predictions) if told != about[at]["right"]), None)
+    if first is None:
+        return
+    agreeing: Counter[str] = Counter()
+    for (_, told), each in zip(predictions, about, strict=True):
+        agreeing.update(says for value, says in each["wrong"] if value == told)
+    call, told = predictions[first]
+    explaining = [says for value, says in about[first]["wrong"] if value == told]
+    why = max(explaining, key=agreeing.__getitem__, default="")
+    raise CheckFailedError(f"{_told(call)}: predicted {told!r}, and it is {about[first]['right']!r}. {why}".strip())
 
 
 def _told(call: Mapping[str, Any]) -> str:
@@ -131,7 +156,8 @@ def _told(call: Mapping[str, Any]) -> str:
     if call["mask"]:
         learned = " that requires gradients" if call["mask"]["learned"] else ""
         told.append(f"a {call['mask']['dtype']} mask {call['mask']['shape']}{learned}")
-    told += [word for word in ("causal",) if call[word]]
+    told += ["causal"] * call["causal"]
+    told += ["query, key and value that require gradients"] * call["trains"]
     told += [f"dropout {call['dropout']}"] * bool(call["dropout"])
     told += ["a key whose last dimension is not contiguous"] * call["turned"]
     told += [f"only {call['allowed'][0]} allowed"] * (len(call["allowed"]) == 1)

@@ -4,11 +4,12 @@ import pytest
 import torch
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-from autograder.exercises.attention.predict_backend import call_of, mask, setting
+from autograder.exercises.attention.predict_backend import call_of, mask, require_predicted, setting
 from autograder.exercises.attention.score_mods import Sizes, documents_of
 from autograder.exercises.hidden.attention.predict_backend import _by_rules, backend_of
 from autograder.exercises.hidden.attention.score_mods import block_counts
 from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
 from tests.autograder.exercises.judged import judged, said
 from tests.drawn import third
 
@@ -33,6 +34,16 @@ TRIED = third(NAMED, name="mistakes in attention")  # the others in other runs
 def test_a_likely_mistake_is_named(mistake):
     exercise_id, words, *changes = mistake
     assert words in said(exercise_id, *changes, hidden=False)
+
+
+def test_of_two_mistakes_that_explain_a_call_the_one_that_explains_the_other_calls_is_named():
+    draw = Draw(5, "two explanations")
+    masked = mask("queries", "keys")
+    of_both, of_a_mask = call_of(draw, setting(trains=True), masked), call_of(draw, masked)
+    with pytest.raises(CheckFailedError, match="Gradients alone do not lead to math"):
+        require_predicted([(of_both, "math"), (of_a_mask, "flash")])
+    with pytest.raises(CheckFailedError, match="A mask alone does not lead to math"):
+        require_predicted([(of_both, "math"), (of_a_mask, "math")])
 
 
 @pytest.mark.parametrize("call", ["torch._fused_sdp_choice", "F.scaled_dot_product_attention"])

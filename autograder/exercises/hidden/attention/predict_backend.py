@@ -16,6 +16,7 @@ from autograder.exercises.attention.predict_backend import (
     REFUSED,
     SHAPES,
     Call,
+    dropped,
     mask,
     predicts,
     setting,
@@ -154,7 +155,7 @@ def known(call: Mapping[str, Any]) -> Known:
 
 
 ANSWERS = Answers(__name__)
-MASKED_AND_DROPPED = tuple((*each, setting(dropout=0.2)) for each in MASKS)
+MASKED_AND_DROPPED = tuple((*each, dropped) for each in MASKS)
 TRAINED = ((setting(trains=True),), (setting(trains=True), mask("queries", "keys")))
 
 HIDDEN = HiddenPart(

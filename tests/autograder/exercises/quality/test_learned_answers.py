@@ -27,7 +27,6 @@ RATIOS = {"09_predict_kernels": (5, "Inductor lowers each program during grading
 # and of these more may be learned.
 SHARES = {
     "09_predict_kernels": (0.25, "an answer is two small numbers"),
-    "13_predict_backend": (0.2, "few facts of a call decide, and one visible check is about three of them"),
     "17_baseline": (0.35, "any machine's environment is right, and Dynamo's rule leaves few numbers of graphs"),
 }
 SLOW = (  # whole runs only: most of a minute and more each
