@@ -20,6 +20,9 @@ TAKEN = (
     "print(f'{name}: {type(part).__name__}')",
     "setattr(part, 'forward', torch.compile(getattr(task, name).forward, backend=backend))",
     "part.compile(backend=backend) if hasattr(part, 'compile') else None",
+    "(lambda: getattr(task, name))().forward = torch.compile(part.forward, backend=backend)",
+    "[setattr(task, n, torch.compile(m, backend='eager')) for n, m in list(task.named_children())]",
+    "part.forward = torch.compile(part.forward, backend=backend) if type(part) == type(task) else part.forward",
 )
 REFUSED = {
     "an import": "import sys",
@@ -31,7 +34,13 @@ REFUSED = {
     "a name from another loop": "[getattr(part, text) for text in ['_' * 2 + 'dict__']]",
     "a name written over": "name = str(part); getattr(part, name)",
     "a parameter": "(lambda name: getattr(part, name))(str(part))",
-    "another function's name": "name, (lambda: getattr(part, name))()",
+    "a name with a prefix": "[getattr(part, n) for n, _ in task.named_modules(prefix='_')]",
+    "a name with an argument": "[getattr(part, n) for n, _ in task.named_children('_')]",
+    "a name of another module": "[getattr(part, n) for n, _ in part.named_children()]",
+    "a name in a list": "[getattr(part, n) for [n, _] in task.named_children()]",
+    "a part of a target": "[getattr(part, n) for n[0], _ in task.named_children()]",
+    "the second of two names": "[getattr(part, n) for _, n in task.named_children()]",
+    "a starred list": "getattr(*[part, '_' * 2], 'forward')",
     "getattr by another name": "find = getattr",
     "format": "'{0.__class__}'.format(part)",
     "an attribute of a class": "setattr(type(part), 'tolist', print)",
@@ -45,6 +54,14 @@ REFUSED = {
     "what Dynamo is set to": "torch._dynamo.config.suppress_errors = True",
     "another attribute": "part.extra = 1",
     "a class": "type('Mine', (), {})",
+    "the class of a class": "type(type(part)).__name__",
+    "a class that is kept": "kind = type(part)",
+    "an object of a class": "type(part)()",
+    "a forward of a class of torch": "torch.nn.Linear.forward = part",
+    "another option": "torch.compile(part, options={})",
+    "options of a dict": "torch.compile(part, **{})",
+    "a backend of its own": "torch.compile(part, backend=part)",
+    "a task of its own": "compile_task(part, None)",
     "a class statement": "class Mine: pass",
     "a global name": "global torch",
     "a name of the language": "eval('1')",
@@ -78,6 +95,39 @@ def test_the_backend_has_its_name(parameters):
 
 
 WHOLE = LOOP.format("pass")
+# A text, and the part of it that makes it wrong, with what would be right in its place.
+OTHER_MEANINGS = {
+    "a builtin": ("def other(eval):\n    pass\n", "eval", "value"),
+    "an import": ("def other(logging):\n    pass\n", "logging", "value"),
+    "another task": ("def other(task):\n    pass\n", "task", "value"),
+    "a comprehension's name": (
+        "def other(n):\n    def read(x):\n        [0 for n, _ in task.named_children()]\n        getattr(x, n)\n",
+        "getattr(x, n)",
+        "pass",
+    ),
+    "another loop's name": (
+        "def other(x):\n    for n, _ in task.named_children():\n        for n in x:\n            getattr(x, n)\n",
+        "for n in x",
+        "if n in x",
+    ),
+    "a function's name": (
+        "def n():\n    pass\ndef other(x):\n    for n, _ in task.named_children():\n        getattr(x, n)\n",
+        "def n",
+        "def m",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "wrong", "right"), OTHER_MEANINGS.values(), ids=OTHER_MEANINGS)
+def test_names_that_may_mean_something_else_are_refused(text, wrong, right):
+    read(text.replace(wrong, right) + WHOLE)
+    with pytest.raises(AnswerRefusedError):
+        read(text + WHOLE)
+
+
+def test_an_entry_with_a_decorator_is_refused():
+    with pytest.raises(AnswerRefusedError, match="no decorator"):
+        read("def other(function):\n    pass\n@other\n" + WHOLE)
 
 
 @pytest.mark.parametrize(
