@@ -156,8 +156,9 @@ def run(text: str) -> None:
 
 
 @pytest.fixture
-def mark(tmp_path: Path) -> Mark:
-    """Return a mark that has not run."""
+def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mark:
+    """Return a mark that has not run; no compiler starts, which would be asked about launches that never come."""
+    monkeypatch.setattr("course_lib.kernel_programs.compiler_check.CompilerCheck", lambda texts: None)
     return Mark(tmp_path / "ran")
 
 
