@@ -23,15 +23,15 @@ Given = Mapping[str, Any]
 
 
 class Scaled(nn.Module):
-    """Scale one input by a parameter and add the second; return the third plus one, too."""
+    """Scale one input by a parameter and add one to the others; it computes with each alone."""
 
     def __init__(self) -> None:
         super().__init__()
         self.scale = nn.Parameter(torch.ones(()))
 
     def forward(self, hidden: torch.Tensor, residual: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Return both results."""
-        return hidden * self.scale + residual, mask + 1
+        """Return the three results."""
+        return hidden * self.scale, residual + 1, mask + 1
 
 
 def promised(

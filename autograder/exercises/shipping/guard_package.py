@@ -10,8 +10,9 @@ from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer
 from autograder.host.kinds.differences import same
 
-FLOATS = ("float32", "float64", "bfloat16")
-WHOLE = ("int32", "int64", "int16")
+DTYPES = (("int8", "uint8"), ("float16", "bfloat16", "int16"), ("float32", "int32"), ("float64", "int64"))
+"""Dtypes whose elements have 1, 2, 4 and 8 bytes."""
+UNBOUNDED = 5000  # a size where a range has no end
 Given = dict[str, Any]
 
 
@@ -21,9 +22,16 @@ class Promise:
 
     draw: Draw
     ranges: dict[str, tuple[int, int | None]]
-    width: int
     dims: list[list[Any]]
     dtypes: list[str]
+
+    def least(self, name: str) -> int:
+        """Return the least value of an open size."""
+        return self.ranges[name][0]
+
+    def largest(self, name: str) -> int:
+        """Return the largest value of an open size."""
+        return self.ranges[name][1] or UNBOUNDED
 
     def call(self, **sizes: int) -> list[Given]:
         """Return a call that fits; open sizes are drawn unless they are given."""
@@ -42,65 +50,101 @@ class Promise:
 
 
 def promise(draw: Draw, *, largest: bool = True, lengths: bool = False, least: int = 0) -> Promise:
-    """Return a promise with an open batch and, with `lengths`, an open length; without `largest` nothing is too large.
+    """Return a promise with an open batch and, with `lengths`, two more open sizes; all places of sizes are drawn.
 
-    The mask has its own open number of columns where there are lengths. A least size of 2 is one that the program's
-    own `module()` does not check.
+    Without `largest` nothing is too large. A least size of 2 is one that the program's own `module()` does not check.
     """
-    batch = (least or draw.integer(3, 6), draw.integer(40, 70) if largest else None)
+    batch = (least or draw.integer(3, 9), draw.integer(30, 90) if largest else None)
     ranges: dict[str, tuple[int, int | None]] = {"batch": batch}
     if lengths:
-        ranges |= {"length": (draw.integer(3, 6), draw.integer(80, 99)), "columns": (2, 300)}
-    width, length = draw.integer(5, 9), "length" if lengths else draw.integer(12, 18)
-    hidden = ["batch", length, width]
-    mask = ["batch", "columns" if lengths else draw.integer(10, 11)]
-    floats = draw.choice(FLOATS)
-    return Promise(draw, ranges, width, [hidden, [*hidden], mask], [floats, floats, draw.choice(WHOLE)])
+        ranges |= {name: (draw.integer(3, 9), draw.integer(80, 300)) for name in ("length", "columns")}
+    length, columns = ("length", "columns") if lengths else draw.sample(range(10, 19), 2)
+    dims: list[list[Any]] = [["batch", length, draw.integer(5, 9)], ["batch", length], [columns, draw.integer(5, 9)]]
+    if draw.chance(0.5):
+        dims[2].append("batch")
+    shuffled = [draw.sample(each, len(each)) for each in draw.sample(dims, len(dims))]
+    return Promise(draw, ranges, shuffled, [draw.choice(draw.choice(DTYPES)) for _ in dims])
+
+
+@dataclass
+class Case:
+    """A call of the guard of one program, or two that fit."""
+
+    promise: Promise
+    calls: list[list[Given]]
+    number: int | None = None  # of the input that does not fit
+    wrong: str = ""  # what does not fit; empty if all does
 
 
 @dataclass
 class Asked:
-    """Calls of one guard: those that fit, and those that it must refuse, each with the number of the wrong input."""
+    """Calls of guards of different programs: what is sent to one says nothing about what another program takes."""
 
-    promise: Promise
-    fits: list[list[Given]] = field(default_factory=list)
-    refused: list[tuple[list[Given], int | None, str]] = field(default_factory=list)  # call, input, what is wrong
+    draw: Draw
+    options: Mapping[str, Any] = field(default_factory=dict)  # of `promise`
+    cases: list[Case] = field(default_factory=list)
 
-    def fit(self, **sizes: int) -> None:
+    def new(self) -> Promise:
+        """Draw a promise."""
+        return promise(self.draw, **self.options)
+
+    def fit(self, promised: Promise | None = None, **sizes: int) -> None:
         """Add a call that fits."""
-        self.fits.append(self.promise.call(**sizes))
+        promised = promised or self.new()
+        self.cases.append(Case(promised, [promised.call(**sizes)]))
 
-    def refuse(self, what: str, number: int | None = None, **sizes: int) -> list[Given]:
+    def fit_twice(self) -> None:
+        """Add two calls of one guard, of other sizes, that both fit."""
+        promised = self.new()
+        self.cases.append(Case(promised, [promised.call(), promised.call()]))
+
+    def refuse(self, what: str, number: int | None = None, promised: Promise | None = None, **sizes: int) -> Case:
         """Add a call that must be refused and return it, to be changed unless its sizes are wrong."""
-        call = self.promise.call(**sizes)
-        self.refused.append((call, number, what))
-        return call
+        promised = promised or self.new()
+        self.cases.append(Case(promised, [promised.call(**sizes)], number, what))
+        return self.cases[-1]
 
 
 def fixed(asked: Asked) -> None:
     """Ask about sizes that are fixed."""
-    asked.fit()
-    for number, at, by in ((0, 2, -1), (1, 1, 1), (2, 1, -2)):
-        call = asked.refuse(f"dimension {at} of `{packages.NAMES[number]}` has another size than the fixed one", number)
-        call[number]["shape"][at] += by
+    asked.fit_twice()
+    for number, name in enumerate(packages.NAMES):
+        case = asked.refuse("", number)
+        at = asked.draw.choice([i for i, dim in enumerate(case.promise.dims[number]) if isinstance(dim, int)])
+        case.calls[0][number]["shape"][at] += asked.draw.choice((-2, -1, 1, 2))
+        case.wrong = f"dimension {at} of `{name}` has another size than the fixed one"
     asked.fit()
 
 
 def ranged(asked: Asked) -> None:
     """Ask about the ends of the batch's range."""
-    low, high = asked.promise.ranges["batch"]
-    assert high is not None
-    for batch in (low, high, (low + high) // 2):
-        asked.fit(batch=batch)
-    asked.refuse(f"a batch of {high + 1} where {high} is the largest", batch=high + 1)
-    asked.refuse(f"a batch of {low - 1} where {low} is the least", batch=low - 1)
+    asked.fit_twice()
+    for end in (Promise.least, Promise.largest):
+        promised = asked.new()
+        asked.fit(promised, batch=end(promised, "batch"))
+    refuse_beyond(asked, "batch")
+
+
+def refuse_beyond(asked: Asked, name: str, *, above: bool = True) -> None:
+    """Add calls with an open size that is too small and, with `above`, one that is too large."""
+    promised = asked.new()
+    least = promised.least(name)
+    asked.refuse(f"a {name} of {least - 1} where {least} is the least", None, promised, **{name: least - 1})
+    if above:
+        promised = asked.new()
+        largest = promised.largest(name)
+        asked.refuse(f"a {name} of {largest + 1} where {largest} is the largest", None, promised, **{name: largest + 1})
 
 
 def dtypes(asked: Asked) -> None:
     """Ask about other dtypes of the same size and of others."""
-    asked.fit()
-    for number, other in ((0, "float16"), (1, "complex64"), (2, "bool"), (2, "uint8")):
-        asked.refuse(f"{other} in place of the dtype of input {number}")[number]["dtype"] = other
+    asked.fit_twice()
+    for number, of_same_size in ((0, True), (1, True), (2, True), (asked.draw.integer(0, 2), False)):
+        case = asked.refuse("", number)
+        promised = case.promise.dtypes[number]
+        others = [d for group in DTYPES if (promised in group) == of_same_size for d in group if d != promised]
+        case.calls[0][number]["dtype"] = other = asked.draw.choice(others)
+        case.wrong = f"{other} in place of the dtype of input {number}"
     asked.fit()
 
 
@@ -118,28 +162,25 @@ def guards(*questions: Question) -> Callable[[AnalysisAnswer, Draw], None]:
 
     def run(answer: AnalysisAnswer, draw: Draw) -> None:
         for rule, ask, options in questions:
-            asked = Asked(promise(draw, **options))
+            asked = Asked(draw, options)
             ask(asked)
-            reports = reported(answer, asked)
-            for call, report in zip(asked.fits, reports, strict=False):
-                require_passed(call, report)
-            for (call, _, what), report in zip(asked.refused, reports[len(asked.fits) :], strict=True):
-                require_refused(call, report, f"{what}. {rule}")
+            for case in draw.sample(asked.cases, len(asked.cases)):
+                for call, report in zip(case.calls, reported(answer, case), strict=True):
+                    if case.wrong:
+                        require_refused(call, report, f"{case.wrong}. {rule}")
+                    else:
+                        require_passed(call, report)
 
     return run
 
 
-def reported(answer: AnalysisAnswer, asked: Asked) -> list[Mapping[str, Any]]:
-    """Return what the guard did with each call, first those that fit; it gets them in a random order."""
-    calls = [*asked.fits, *(call for call, _, _ in asked.refused)]
-    order = asked.promise.draw.sample(range(len(calls)), len(calls))
-    given = [calls[place] for place in order]
-    program = packages.saved(packages.promised(**asked.promise.told()))
-    found = answer.employ(packages, "guarded_calls", program=program, calls=given)
-    if not isinstance(found, list) or len(found) != len(calls):
+def reported(answer: AnalysisAnswer, case: Case) -> list[Mapping[str, Any]]:
+    """Return what the guard of this program did with each call."""
+    program = packages.saved(packages.promised(**case.promise.told()))
+    found = answer.employ(packages, "guarded_calls", program=program, calls=case.calls)
+    if not isinstance(found, list) or len(found) != len(case.calls):
         raise CheckFailedError("guarded returned no function that can be called with tensors.")
-    reports = dict(zip(order, found, strict=True))
-    return [report if isinstance(report := reports[place], dict) else {} for place in range(len(calls))]
+    return [report if isinstance(report, dict) else {} for report in found]
 
 
 def require_passed(call: Sequence[Given], report: Mapping[str, Any]) -> None:
@@ -169,16 +210,18 @@ def shown(call: Sequence[Given]) -> str:
 
 def says_which(answer: AnalysisAnswer, draw: Draw) -> None:
     """Raise `CheckFailedError` unless each message names the first input that does not fit."""
-    asked = Asked(promise(draw))
+    asked = Asked(draw)
     fixed(asked)
-    reports = reported(answer, asked)
-    for (call, number, what), report in zip(asked.refused, reports[len(asked.fits) :], strict=True):
-        assert number is not None
-        name, said = packages.NAMES[number], str(report.get("said"))
-        require_refused(call, report, what)
+    for case in asked.cases:
+        if case.number is None:
+            continue
+        (call,), (report,) = case.calls, reported(answer, case)
+        name, said = packages.NAMES[case.number], str(report.get("said"))
+        require_refused(call, report, case.wrong)
         if name not in said or any(other in said for other in packages.NAMES if other != name):
             raise CheckFailedError(
-                f"For {shown(call)} the message is {said!r:.120}. It should name `{name}` and no other input: {what}."
+                f"For {shown(call)} the message is {said!r:.120}. It should name `{name}` and no other input: "
+                f"{case.wrong}."
             )
 
 

@@ -1,7 +1,7 @@
 """Hidden checks and controls of exercise 14.5."""
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.shipping.guard_package import Asked, guards
+from autograder.exercises.shipping.guard_package import Asked, Promise, guards, refuse_beyond
 from autograder.host.exercise import Check, HiddenPart
 
 ANSWERS = Answers(__name__)
@@ -9,42 +9,49 @@ ANSWERS = Answers(__name__)
 
 def shared(asked: Asked) -> None:
     """Ask about sizes that are equal by promise, and about those that are not."""
-    for size in (7, 8, 9):
-        asked.fit(batch=size, length=size, columns=size)
-        asked.fit(batch=size + 3)
-    for number, at in ((1, 0), (1, 1), (2, 0)):
-        call = asked.refuse(f"dimension {at} of input {number} differs from another one of the same symbol")
-        call[number]["shape"][at] = 20 if call[number]["shape"][at] != 20 else 21
+    asked.fit_twice()
+    asked.fit()
+    asked.fit(batch=10, length=10, columns=10)
+    for _ in range(3):
+        case = asked.refuse("")
+        name = asked.draw.choice(("batch", "length"))
+        number, at = asked.draw.choice([(n, d.index(name)) for n, d in enumerate(case.promise.dims) if name in d])
+        shape = case.calls[0][number]["shape"]
+        shape[at] = asked.draw.choice([size for size in range(10, 30) if size != shape[at]])
+        case.wrong = f"dimension {at} of input {number} differs from another one of the same symbol"
 
 
 def strides(asked: Asked) -> None:
     """Ask about tensors that lie in memory in another order."""
-    asked.fit()
+    asked.fit_twice()
     asked.fit()
     for number in range(3):
-        asked.refuse(f"input {number} is not contiguous")[number]["swapped"] = True
+        asked.refuse(f"input {number} is not contiguous").calls[0][number]["swapped"] = True
 
 
 def ends(asked: Asked) -> None:
     """Ask about the ends of each range."""
-    for name, (low, high) in asked.promise.ranges.items():
-        asked.fit(**{name: low})
-        asked.fit(**{name: high or 5000})
-        asked.refuse(f"{name} of {low - 1} where {low} is the least", **{name: low - 1})
-        if high:
-            asked.refuse(f"{name} of {high + 1} where {high} is the largest", **{name: high + 1})
+    asked.fit_twice()
+    for end in (Promise.least, Promise.largest):
+        promised = asked.new()
+        asked.fit(promised, **{name: end(promised, name) for name in promised.ranges})
+    for name, (_, largest) in asked.new().ranges.items():
+        refuse_beyond(asked, name, above=largest is not None)
 
 
 def counts(asked: Asked) -> None:
     """Ask about other numbers of inputs and of dimensions."""
+    asked.fit_twice()
     asked.fit()
-    asked.fit()
-    asked.refuse("an input is missing").pop()
-    call = asked.refuse("there is an input too many")
+    asked.refuse("an input is missing").calls[0].pop()
+    call = asked.refuse("there is an input too many").calls[0]
     call.append(dict(call[2]))
-    for number in (0, 2):
-        asked.refuse(f"input {number} has a dimension too many")[number]["shape"].append(1)
-        asked.refuse(f"input {number} has a dimension too few")[number]["shape"].pop()
+    for dims, change in ((2, "many"), (3, "few")):
+        case = asked.refuse("")
+        number = asked.draw.choice([n for n, each in enumerate(case.promise.dims) if len(each) == dims])
+        shape = case.calls[0][number]["shape"]
+        case.calls[0][number]["shape"] = [*shape, asked.draw.integer(5, 18)] if dims == 2 else shape[:-1]
+        case.wrong = f"input {number} has a dimension too {change}"
 
 
 HIDDEN = HiddenPart(
@@ -70,9 +77,11 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(6),
         *ANSWERS.styles(6),
-        ANSWERS.file("the program's own guards", 2),
-        ANSWERS.file("the library's check", 2.5),
-        ANSWERS.edited("sizes for all calls", 0, ("sizes = {}", "pass"), ("promised = {", "sizes = {}; promised = {")),
+        ANSWERS.file("the program's own guards", 2.5),
+        ANSWERS.file("the library's check", 3),
+        ANSWERS.edited(
+            "sizes for all calls", 0.5, ("sizes = {}", "pass"), ("promised = {", "sizes = {}; promised = {")
+        ),
         ANSWERS.edited("another error", 0, ("raise ValueError(f'{name}", "raise TypeError(f'{name}")),
         ANSWERS.edited("parameters are inputs", 0, ("program.graph_signature.user_inputs", "list(promised)")),
         ANSWERS.edited("no name", 5.5, ("{name} does not fit: ", "a tensor does not fit: ")),
