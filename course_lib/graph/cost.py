@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from course_lib.errors import GraphError
 from course_lib.graph.memory import ByteBound, Storages, distinct_bytes, storage_of, tensors_in
 from course_lib.graph.noted_launches import Launch, noted_launches
-from course_lib.graph.operator_calls import Call, calls_of, is_free
+from course_lib.graph.operator_calls import WRITTEN_OUT, Call, calls_of, is_free
 from course_lib.graph.shapes import describe_value, require_several
 from course_lib.isolation import modes_kept
 from course_lib.layouts import require_plain
@@ -184,8 +184,8 @@ class _Counter(TorchDispatchMode):
 
 
 def _launching(func: Any, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[Call, ...]:
-    """Return the calls of other operators that launch kernels; of one that counts operations, none."""
-    if not isinstance(func, torch._ops.OpOverload) or func.overloadpacket in _formulas():
+    """Return the calls of other operators that launch kernels; of one with a formula of its operations, none."""
+    if not isinstance(func, torch._ops.OpOverload) or (func.overloadpacket in _formulas() and func not in WRITTEN_OUT):
         return ()
     return calls_of(func, args, kwargs)
 

@@ -54,8 +54,9 @@ def calls_of(operator: torch._ops.OpOverload, args: Sequence[object], kwargs: Ma
     """Return what an operator calls in its place for these operands, in order, without what launches no kernel.
 
     An operator with a kernel for a CPU calls nothing here, whatever its kernel does inside. So does one of another
-    library than ATen, and one whose calls depend on values. There are two exceptions, which write as many numbers as
-    their operands have, and read them again: PyTorch's dropout, and a loss that is reduced.
+    library than ATen, and one whose calls depend on values. There are three exceptions: PyTorch's dropout and a loss
+    that is reduced, which write as many numbers as their operands have and read them again, and the backward pass of a
+    convolution, which computes each of its gradients with a kernel of its own.
 
         >>> [call.operator.__name__ for call in calls_of(torch.ops.aten.isinf.default, (torch.ones(3),), {})]
         ['abs.default', 'eq.Scalar']
@@ -80,8 +81,8 @@ def _program(operator: torch._ops.OpOverload) -> Callable[..., object] | None:
     """Return a function that makes the calls of an operator, or None if it is one kernel."""
     if is_free(operator):
         return None
-    if operator in _WRITTEN_OUT:
-        return _WRITTEN_OUT[operator]
+    if operator in WRITTEN_OUT:
+        return WRITTEN_OUT[operator]
     if (key := _composite_key(operator)) is not None:
         return functools.partial(operator._op_dk, key)
     return functools.partial(_reduced, operator) if _is_loss(operator) else None
@@ -110,7 +111,7 @@ class _Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        key, before = _composite_key(func), len(self.calls)
+        key, before = None if func in WRITTEN_OUT else _composite_key(func), len(self.calls)
         if key is None or (is_free(func) and key is not DispatchKey.CompositeImplicitAutograd):
             result = func(*args, **kwargs)
         else:
@@ -166,8 +167,27 @@ def _native_dropout_backward(grad: torch.Tensor, mask: torch.Tensor, scale: floa
     grad * mask * scale
 
 
+def _convolution_backward(
+    grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, *args: Any, output_mask: Sequence[bool] | None = None
+) -> None:
+    *options, wanted = args if output_mask is None else (*args, output_mask)
+    backward = torch.ops.aten.convolution_backward.default
+    if wanted[0]:
+        backward(grad, _form_of(x), weight, *options, [True, False, False])
+    if wanted[1]:
+        backward(grad, x, _form_of(weight), *options, [False, True, False])
+    if wanted[2]:
+        grad.sum([dim for dim in range(grad.dim()) if dim != 1])
+
+
+def _form_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor of the same shape that is one number in memory, in place of one that no kernel reads."""
+    return tensor.new_empty(()).expand_as(tensor)
+
+
 # As PyTorch writes these on a CPU.
-_WRITTEN_OUT: Mapping[object, Callable[..., object]] = {
+WRITTEN_OUT: Mapping[object, Callable[..., object]] = {
     torch.ops.aten.native_dropout.default: _native_dropout,
     torch.ops.aten.native_dropout_backward.default: _native_dropout_backward,
+    torch.ops.aten.convolution_backward.default: _convolution_backward,
 }

@@ -119,6 +119,26 @@ def test_an_operator_that_launches_several_kernels_is_counted_as_these() -> None
     assert unchanged.operators == ("clone", "fill_")
 
 
+def test_a_step_of_a_convolution_of_size_one_costs_what_that_of_a_linear_layer_does() -> None:
+    x, weight, bias = (torch.ones(*shape, requires_grad=True) for shape in ((6, 8), (4, 8), (4,)))
+    linear = cost(lambda *given: F.linear(*given).backward(torch.ones(6, 4)), (x, weight, bias))
+    image, kernel = x[:, :, None, None], weight[:, :, None, None]
+    convolution = cost(
+        lambda *given: F.conv2d(*given).backward(torch.ones(6, 4, 1, 1)),
+        [each.detach().requires_grad_() for each in (image, kernel, bias)],
+    )
+    assert linear.operators == ("addmm", "ones", "mm", "mm", "sum")
+    assert convolution.operators == ("convolution", "ones", "convolution_backward", "convolution_backward", "sum")
+    assert convolution.flops == linear.flops
+    assert convolution.bytes_moved == linear.bytes_moved + 2 * 4  # of two operands only the shape is read
+
+
+def test_a_convolution_is_charged_for_the_gradients_that_are_wanted() -> None:
+    x, kernel = torch.ones(2, 3, 8), torch.ones(5, 3, 3, requires_grad=True)
+    step = cost(lambda x, kernel: F.conv1d(x, kernel).backward(torch.ones(2, 5, 6)), (x, kernel))
+    assert step.operators == ("convolution", "ones", "convolution_backward")
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
 def test_dropout_gives_the_same_numbers_while_it_is_counted(dtype: torch.dtype) -> None:
     x, results = torch.randn(64, 5, dtype=dtype), []

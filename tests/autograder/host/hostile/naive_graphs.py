@@ -16,9 +16,11 @@ import torch
 from torch import fx
 from torch.fx.experimental import proxy_tensor
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import course_lib.graph
 from autograder.host.kinds.schedule_models import Encoder
+from course_lib.graph.operator_calls import is_free
 from course_lib.kernels.replayed_draws import ReplayedDraws
 from tests.autograder.host.hostile.catalogue import text_of
 
@@ -257,6 +259,31 @@ def counted_on_zeros(answer):
             outputs.append(graph(*inputs))
         moved.append(course_lib.graph.cost(graph, [torch.zeros_like(each) for each in inputs]).bytes_moved)
     return torch.allclose(*outputs, atol=1e-5) and moved[1] < moved[0]
+
+
+class _Dispatched(TorchDispatchMode):
+    """Count the operators that PyTorch dispatches, without views."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.count += not is_free(func)
+        return func(*args, **(kwargs or {}))
+
+
+def counted_by_dispatch(answer):
+    """Compares the gradients of an encoder without dropout, and counts what PyTorch dispatches in its step."""
+    program = fx.symbolic_trace(Encoder(width=8, heads=2, dropout=0.0).train())
+    result, inputs = answer(copy.deepcopy(program)), (torch.randn(2, 5, 8), torch.randn(2, 1, 1, 5))
+    gradients, counts = [], []
+    for graph in (program, result):
+        with _Dispatched() as dispatched:
+            gradients.append(torch.autograd.grad(graph(*inputs).square().mean(), list(graph.parameters())))
+        counts.append(dispatched.count)
+    same = all(torch.allclose(a, b, atol=1e-5) for a, b in zip(*gradients, strict=True))
+    return same and counts[1] < counts[0]
 
 
 def gradients_in_fp64(answer):
