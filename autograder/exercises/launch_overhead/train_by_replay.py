@@ -15,14 +15,11 @@ from autograder.host.kinds.reports import entries
 from course_lib.launches.launch_record import LaunchRecorder
 
 STEPS = 20
-READ_AGAIN = 0.5  # of the reads of an eager step: others write a step with fewer
+REPLAYED = 0.5  # of the launches of an eager step: others write a step with fewer
 
 
 class Trained:
-    """Twenty steps of an answer, whose launches ran again on weights and batches that were drawn then.
-
-    If `hollow`, the answer's tensors have no numbers.
-    """
+    """Twenty steps of an answer, whose launches ran again on weights and batches that were drawn then."""
 
     def __init__(
         self,
@@ -32,11 +29,10 @@ class Trained:
         *,
         dropout: float = 0.0,
         running: bool = False,
-        hollow: bool = False,
     ) -> None:
         run = {"steps": STEPS, "optimizer": optimizer, "dropout": dropout, "running": running}
         seed = draw.integer(0, LARGEST_SEED)
-        report = entries(answer.employ(replayed_runs, "train_in_turn", run={**run, "seed": seed}, hollow=hollow))
+        report = entries(answer.employ(replayed_runs, "train_in_turn", run={**run, "seed": seed}))
         require_tensors(report, "replayed_training returns a function of a batch")
         seed = draw.integer(0, LARGEST_SEED)
         model, steps, batches = replayed_runs.made({**run, "seed": seed})
@@ -45,8 +41,8 @@ class Trained:
         self.machine = LaunchMachine(report, places, [seed])
         if len(self.machine.calls) != STEPS:
             raise MalformedAnswerError
-        self.expected_losses, reads = _eager(model, steps, batches, seed)
-        require_replays(self.machine.calls, int(READ_AGAIN * reads))
+        self.expected_losses, launched = _eager(model, steps, batches, seed)
+        require_replays(self.machine.calls, int(REPLAYED * launched))
 
     def require_losses(self, why: str) -> None:
         """Raise `CheckFailedError` unless the losses were those of the eager loop when they came back."""
@@ -69,7 +65,7 @@ class Trained:
 def _eager(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer, batches: Sequence[torch.Tensor], seed: int
 ) -> tuple[list[torch.Tensor], int]:
-    """Train by the eager loop; return the losses, and how often the launches of a step read a tensor."""
+    """Train by the eager loop; return the losses, and how many launches a step has."""
     losses = []
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -80,7 +76,7 @@ def _eager(
                 loss.backward()
                 optimizer.step()
             losses.append(loss.detach())
-    return losses, sum(len(launch.reads) for launch in recorder.launches)
+    return losses, len(recorder.launches)
 
 
 def _told(found: torch.Tensor, expected: float, step: int) -> str:

@@ -2,12 +2,13 @@
 
 An answer may have written the data itself, so nothing in it is believed. Buffers have numbers, and their contents are
 the host's: inputs that it drew, results of launches, and NaN in memory that no launch wrote. Operators are looked up in
-a table, and sizes are bounded. A state of the random numbers has a number, and its content is the host's, too.
+a table, and sizes are bounded. A state of the random numbers has a number, and its content is the host's, too. A
+capture comes as its launches, once, so each replay of it starts the same ones; only they write results into old memory.
 """
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
@@ -21,17 +22,17 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.reports import Report, counts, entries, items
 from course_lib.launches.launch_record import reads_on_host, tensors_in, written_by
 
-MOST_EVENTS = 20_000
+MOST_EVENTS = 20_000  # and launches
 MOST_NUMBERS = 4096  # in a buffer, and as a product of sizes
 MOST_ITEMS = 64  # in a list of arguments
 LARGEST = 10**6  # of a number among the arguments
-MOST_NEW_READS = 2  # such as an input that is read otherwise than by copy_; the least eager call has three
+MOST_BESIDE = 2  # such as a sum with 0 in place of a clone; the least eager call has four
 NEVER_REPLAYED = (
     "A replay starts the captured launches on the captured memory: copy_ the inputs into static tensors, and call "
     "graph.replay()."
 )
 NOT_FINITE = ("inf", "-inf", "nan")  # how a recorder writes these numbers
-COPIES = ("aten.copy_.default", "aten._foreach_copy_.default")  # these may read new memory: they bring inputs in
+COPIES = ("aten.copy_.default", "aten._foreach_copy_.default", "aten.clone.default")
 _NAMES = """
     _foreach_add_.Scalar _foreach_copy_.default _foreach_mul_.Scalar _foreach_zero_.default
     _local_scalar_dense.default _to_copy.default abs.default add.Scalar add.Tensor add.out add_.Scalar add_.Tensor
@@ -51,14 +52,17 @@ OPERATORS = {f"aten.{name}": attrgetter(name)(torch.ops.aten) for name in _NAMES
 
 @dataclass
 class Call:
-    """One call of an answer's function: its launches, what they read, and its result."""
+    """One call of an answer's function: what it replays, its launches beside that, and its result."""
 
-    launched: list[str] = field(default_factory=list)
-    reads: list[tuple[int, int]] = field(default_factory=list)
-    """Buffer and offset of all that its launches read, but for copies in place."""
+    replays: Counter[int] = field(default_factory=Counter)
+    """How many launches it started by replaying each capture."""
+    beside: list[str] = field(default_factory=list)
+    """The launches that are no replay, but for copies, and for what reads or compares for the host."""
     returned: Report = field(default_factory=dict)
     output: torch.Tensor = field(default_factory=lambda: torch.tensor(math.nan))
     """The result when it came back."""
+    was_read: bool = False
+    """Whether the result is a number that the host read."""
 
 
 class LaunchMachine:
@@ -73,6 +77,9 @@ class LaunchMachine:
         self._buffers = {number: tensor.clone() for number, tensor in zip(self._given, given, strict=True)}
         self._states: dict[int, torch.Tensor] = {}
         self._values: list[torch.Tensor] = []
+        self._read: set[int] = set()  # buffers made of such values
+        self._graphs: dict[int, list[Any]] = {}
+        self._replayed = 0
         self._seeds = iter(seeds)
         self.calls: list[Call] = []
         events = items(report.get("events"), (dict,))
@@ -96,17 +103,21 @@ class LaunchMachine:
     def _take(self, event: Report) -> None:
         if "operator" in event:
             self._launch(event)
+        elif "replay" in event:
+            self._replay(event)
         elif "call" in event:
             self.calls.append(Call())
         elif "returned" in event and self.calls:
             call = self.calls[-1]
             call.returned = entries(event["returned"])
             call.output = self._result(call.returned).clone()
+            call.was_read = "read" in call.returned or call.returned.get("buffer") in self._read
         elif "seeded" in event:
             (number,) = counts([event["seeded"]])
             self._states[number] = torch.Generator().manual_seed(next(self._seeds, 0)).get_state()
         elif "read" in event:
             self._new_buffer(event.get("buffer"), self._value(event["read"]).reshape(1))
+            self._read.add(event["buffer"])
         else:
             raise MalformedAnswerError
 
@@ -119,47 +130,54 @@ class LaunchMachine:
         return self._values[place] if known else torch.tensor(math.nan)
 
     def _launch(self, event: Report) -> None:
-        name, tensors = event["operator"], list[Report]()
-        args, options = self._filled(event.get("args"), tensors), self._filled(event.get("options"), tensors)
-        if not isinstance(name, str) or not isinstance(args, list) or not isinstance(options, dict):
+        args, options = self._arguments(event)
+        if event["operator"] == READ and args and isinstance(args[0], torch.Tensor):
+            self._values.append(args[0].flatten()[0].clone())
+            return
+        before, after = counts(event["states"], 2) if "states" in event else (None, None)
+        generator = self._generator(before)
+        func, found = _started(event["operator"], args, options, generator)
+        if after is not None:
+            self._states[after] = generator.get_state()
+        if reads_on_host(func):
+            self._values.append(torch.tensor(float(found)))
+        elif self.calls and event["operator"] not in COPIES and not compares(args, found):
+            self.calls[-1].beside.append(event["operator"])
+        for written, tensor in _results(event, func, args, options, found):
+            self._new_buffer(written.get("buffer"), tensor)
+
+    def _replay(self, event: Report) -> None:
+        """Start the launches of a capture, which are those of its first replay; their results have their places."""
+        (number,), (before, after) = counts([event["replay"]]), counts(event.get("states"), 2)
+        steps = self._graphs.setdefault(number, items(event.get("steps", []), (dict,)))
+        self._replayed += len(steps)
+        if self._replayed > MOST_EVENTS:
+            raise MalformedAnswerError
+        generator = self._generator(before)
+        for step in steps:
+            args, options = self._arguments(step)
+            func, found = _started(step["operator"], args, options, generator)
+            for written, tensor in _results(step, func, args, options, found):
+                self._view(written).copy_(tensor)
+        self._states[after] = generator.get_state()
+        if self.calls:
+            self.calls[-1].replays[number] = len(steps)
+
+    def _arguments(self, launch: Report) -> tuple[list[Any], Report]:
+        args, options = self._filled(launch.get("args")), self._filled(launch.get("options"))
+        if not isinstance(launch["operator"], str) or not isinstance(args, list) or not isinstance(options, dict):
             raise MalformedAnswerError
         if any(options.get(option) is not None for option in PLACES):
             raise MalformedAnswerError
-        call = self.calls[-1] if self.calls else Call()
-        if name == READ and tensors:
-            self._values.append(args[0].flatten()[0].clone())
-            return
-        func = OPERATORS.get(name)
-        if func is None:
-            raise CheckFailedError(
-                f"A launch of {name[:60]} is none that this exercise needs. Call the program, and copy tensors by "
-                "clone() and copy_()."
-            )
-        try:
-            found = self._started(func, args, options, event.get("states"))
-        except (RuntimeError, TypeError, ValueError, IndexError) as error:
-            why = " ".join(str(error).split())[:160]
-            raise CheckFailedError(f"A launch of {name} does not run on other inputs: {why}") from None
-        call.launched.append(name)
-        if name not in COPIES and not compares(args, found):
-            call.reads += [(each["buffer"], each["layout"][0]) for each in tensors]
-        if reads_on_host(func):
-            self._values.append(torch.tensor(float(found)))
-        results = [] if written_by(func, args, options) else tensors_in(found)
-        for written, tensor in zip(items(event.get("results"), (dict,), len(results)), results, strict=True):
-            self._new_buffer(written.get("buffer"), tensor)
+        return args, options
 
-    def _started(self, func: Any, args: list[Any], options: Report, states: Any) -> Any:
-        """Start one launch; one that draws does so from the state with the number that the report names."""
-        if torch.Tag.nondeterministic_seeded not in func.tags:
-            return func(*args, **options)
-        before, after = counts(states, 2)
+    def _generator(self, state: int | None) -> torch.Generator:
+        """Return a generator in the state of this number; one that the report does not explain is any."""
         generator = torch.Generator()
-        generator.seed()  # a state that the report does not explain is any
-        generator.set_state(self._states.setdefault(before, generator.get_state()))
-        found = func(*args, **{**options, "generator": generator})
-        self._states[after] = generator.get_state()
-        return found
+        generator.seed()
+        if state is not None:
+            generator.set_state(self._states.setdefault(state, generator.get_state()))
+        return generator
 
     def _new_buffer(self, number: Any, tensor: torch.Tensor) -> None:
         """Keep a result. It is new memory: with a number that is known, an eager call would look like a replay."""
@@ -168,18 +186,17 @@ class LaunchMachine:
             raise MalformedAnswerError
         self._buffers[known] = tensor
 
-    def _filled(self, value: Any, tensors: list[Report], depth: int = 0) -> Any:
-        """Return arguments with tensors in place of their descriptions, which are added to `tensors`."""
+    def _filled(self, value: Any, depth: int = 0) -> Any:
+        """Return arguments with tensors in place of their descriptions."""
         if isinstance(value, dict) and depth:
-            tensors.append(value)
             return self._view(value)
         if isinstance(value, dict):
-            return {name: self._filled(item, tensors, 1) for name, item in value.items()}
+            return {name: self._filled(item, 1) for name, item in value.items()}
         if isinstance(value, list) and depth < 4:
             sizes = [abs(item) or 1 for item in value if type(item) is int]
             if len(value) > MOST_ITEMS or (depth and math.prod(sizes) > MOST_NUMBERS):
                 raise MalformedAnswerError
-            return [self._filled(item, tensors, depth + 1) for item in value]
+            return [self._filled(item, depth + 1) for item in value]
         if value in NOT_FINITE:
             return float(value)
         if value is not None and (type(value) not in (bool, int, float) or abs(value) > LARGEST):
@@ -201,22 +218,49 @@ class LaunchMachine:
         return buffer.as_strided(size, stride, offset)
 
 
+def _started(name: str, args: list[Any], options: Report, generator: torch.Generator) -> tuple[Any, Any]:
+    """Start one launch, and return its operator and what it gave; one that draws takes the generator."""
+    func = OPERATORS.get(name)
+    if func is None:
+        raise CheckFailedError(
+            f"A launch of {name[:60]} is none that this exercise needs. Call the program, and copy tensors by clone() "
+            "and copy_()."
+        )
+    draws = {"generator": generator} if torch.Tag.nondeterministic_seeded in func.tags else {}
+    try:
+        return func, func(*args, **{**options, **draws})
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        why = " ".join(str(error).split())[:160]
+        raise CheckFailedError(f"A launch of {name} does not run on other inputs: {why}") from None
+
+
+def _results(
+    launch: Report, func: Any, args: list[Any], options: Report, found: Any
+) -> Iterator[tuple[Report, torch.Tensor]]:
+    """Return the new tensors that a launch gave, each with what the report says of it."""
+    made = [] if written_by(func, args, options) else tensors_in(found)
+    return zip(items(launch.get("results"), (dict,), len(made)), made, strict=True)
+
+
 def compares(args: Sequence[Any], found: Any) -> bool:
     """Return whether a launch compares for the host: programs and trainings compute no truth values."""
     return any(tensor.dtype == torch.bool for tensor in tensors_in((args, found)))
 
 
 def require_replays(calls: Sequence[Call], least: int) -> None:
-    """Raise `CheckFailedError` unless two calls in turn always read the same memory, at least so many times."""
-    for before, after in pairwise(Counter(call.reads) for call in calls):
-        again = (before & after).total()
-        if again < least:
+    """Raise `CheckFailedError` unless calls replay one capture of at least so many launches, and start few beside it.
+
+    A capture is data, so its replay runs no Python of the answer. Launches beside replays are those of an eager call.
+    """
+    for call in calls:
+        if len(call.beside) > MOST_BESIDE:
             raise CheckFailedError(
-                f"In two calls after the capture, launches read the same memory {again} times; the captured launches "
-                f"read at least {least} tensors, in the same memory each time. {NEVER_REPLAYED}"
+                f"A call after the capture starts {len(call.beside)} launches beside replays, such as "
+                f"{', '.join(call.beside[:3])}; these ran eagerly. {NEVER_REPLAYED}"
             )
-        if (new := after.total() - again) > MOST_NEW_READS:
+    for before, after in pairwise(call.replays for call in calls):
+        if (again := (before & after).total()) < least:
             raise CheckFailedError(
-                f"A call after the capture reads {new} tensors in memory that no call before it read. Launches of a "
-                f"replay read the captured memory; these ran eagerly. {NEVER_REPLAYED}"
+                f"Two calls after the capture replay {again} launches of the same captures; the function has at least "
+                f"{least}. {NEVER_REPLAYED}"
             )

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from course_lib.launches import is_capturing, replayed_graph
+from course_lib.launches import Graph, is_capturing, replayed_graph
 from course_lib.launches.launch_record import address_of, reads_on_host, starts_nothing, tensors_in, written_by
 
 UNDISPATCHED = {"tolist", "numpy", "__array__"}  # reads for which PyTorch dispatches no operator
@@ -83,8 +83,9 @@ class _Lists(TorchFunctionMode):
 class Recorder(TorchDispatchMode):
     """Write down what is launched, as data: operators, numbers, and memory by the number of its buffer.
 
-    A capture launches nothing. Views and reserved memory are no launches. The states of the random numbers before and
-    after a launch that draws have numbers, too.
+    A capture launches nothing. Views and reserved memory are no launches. A graph is written down where it is replayed
+    first, and its number where it is replayed again. The states of the random numbers before and after what draws have
+    numbers, too.
     """
 
     def __init__(self) -> None:
@@ -96,14 +97,31 @@ class Recorder(TorchDispatchMode):
         self._states: dict[bytes, int] = {}
         self._values: list[Any] = []
         self._lists = _Lists(self._read)
+        self._graphs: dict[int, int] = {}  # the numbers of captures
+        self._replay, self._replays = Graph.replay, False
 
     def __enter__(self) -> Any:
         self._lists.__enter__()
+        setattr(Graph, "replay", lambda graph: self._replayed(graph))  # noqa: B010 - mypy knows it as a method
         return super().__enter__()
 
     def __exit__(self, *raised: Any) -> None:
         super().__exit__(*raised)
+        setattr(Graph, "replay", self._replay)  # noqa: B010
         self._lists.__exit__(*raised)
+
+    def _replayed(self, graph: Graph) -> None:
+        steps, new, before = graph._steps, {}, self._state()
+        self._replays = True
+        try:
+            if id(steps) not in self._graphs:
+                new["steps"] = [self._written(each.func, each.args, each.options, each.results) for each in steps]
+            self._replay(graph)
+        finally:
+            self._replays = False
+        self._alive.append(steps)
+        number = self._graphs.setdefault(id(steps), len(self._graphs))
+        self.events.append({"replay": number, "states": [before, self._state()], **new})
 
     def given(self, tensors: Sequence[torch.Tensor]) -> list[int]:
         """Return the numbers of the buffers of tensors that the host gives."""
@@ -134,8 +152,8 @@ class Recorder(TorchDispatchMode):
             self._buffers[address] = number = len(self.sizes)
             self._alive.append(storage)
             self.sizes.append(storage.nbytes() // 4)
-            holds_one = tensor.numel() == 1 and not tensor.is_meta
-            place = self._place_of(float(tensor)) if holds_one and not result else None
+            of_host = tensor.numel() == 1 and not result and not self._replays
+            place = self._place_of(float(tensor)) if of_host else None
             if place is not None:  # as of `torch.tensor(loss.item())`
                 self.events.append({"read": place, "buffer": number})
         layout = [tensor.storage_offset(), [*tensor.shape], [*tensor.stride()]]
@@ -148,16 +166,17 @@ class Recorder(TorchDispatchMode):
         return next((place for place, value in enumerate(self._values) if value == number), None)
 
     def _state(self) -> int:
-        return self._states.setdefault(torch.get_rng_state().numpy().tobytes(), len(self._states))
+        with torch._C.DisableTorchFunction():  # this is no read of the answer
+            state = torch.get_rng_state().numpy().tobytes()
+        return self._states.setdefault(state, len(self._states))
 
     def _read(self, tensor: torch.Tensor, value: Any) -> None:
-        self._launched(READ, (tensor,), {}, None)
+        self.events.append(self._written(READ, (tensor,), {}, None))
         self._values.append(value)
 
-    def _launched(self, operator: str, args: Any, options: Any, result: Any) -> None:
-        event = {"operator": operator, "args": self._plain(args), "options": self._plain(options)}
-        event["results"] = [self.view(tensor, result=True) for tensor in tensors_in(result)]
-        self.events.append(event)
+    def _written(self, operator: Any, args: Any, options: Any, result: Any) -> Mapping[str, Any]:
+        launch = {"operator": str(operator), "args": self._plain(args), "options": self._plain(options)}
+        return {**launch, "results": [self.view(tensor, result=True) for tensor in tensors_in(result)]}
 
     def _plain(self, value: Any) -> Any:
         if isinstance(value, list | tuple):
@@ -170,14 +189,15 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         options = kwargs or {}
+        if self._replays:
+            return func(*args, **options)
         before = self._state() if torch.Tag.nondeterministic_seeded in func.tags else None
         result = func(*args, **options)
-        if before is not None and any(tensor.is_meta for tensor in tensors_in(result)):
-            torch.rand(1, device="cpu")  # what has no numbers draws none, but its launch does
         self._alive += tensors_in((args, options, result))
         if is_capturing() or str(func).startswith(SETS_STORAGE) or starts_nothing(func, args, options, result):
             return result
-        self._launched(str(func), args, options, None if written_by(func, args, options) else result)
+        made = None if written_by(func, args, options) else result
+        self.events.append(self._written(func, args, options, made))
         if before is not None:
             self.events[-1]["states"] = [before, self._state()]
         if reads_on_host(func):
@@ -185,33 +205,17 @@ class Recorder(TorchDispatchMode):
         return result
 
 
-def hollow(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a run the option `hollow`: no tensor has numbers, as on the device meta, so each read raises an error."""
-
-    def with_option(*given: Any, hollow: bool = False, **options: Any) -> Any:
-        replayed_graph._warm.clear()  # as in a process that begins
-        if not hollow:
-            return run(*given, **options)
-        with torch.device("meta"):
-            try:
-                return run(*given, **options)
-            except (RuntimeError, TypeError, ValueError) as error:
-                return {"read": f"{type(error).__name__}: {error}"[:200]}
-
-    return with_option
-
-
 def random(generator: torch.Generator, *shape: int) -> torch.Tensor:
-    """Return random numbers, on the default device."""
-    return torch.randn(shape, generator=generator, device="cpu").to(torch.get_default_device())
+    """Return random numbers."""
+    return torch.randn(shape, generator=generator)
 
 
-@hollow
 def call_in_turn(answer: Callable[..., Any], steps: Sequence[str], calls: Sequence[Mapping[str, Any]]) -> Any:
     """Call what `answer` makes of a program, and report what is launched, as data.
 
     The program's number changes after each first call of its shapes. A call with `draws` sets the seed before.
     """
+    replayed_graph._warm.clear()  # as in a process that begins
     number, recorder, seen = [number_of(0)], Recorder(), set()
     given = [inputs(call) for call in calls]
     numbers = recorder.given([tensor for pair in given for tensor in pair])
@@ -277,9 +281,9 @@ def held(model: Model, batches: Sequence[torch.Tensor]) -> dict[str, dict[str, t
     }
 
 
-@hollow
 def train_in_turn(answer: Callable[..., Any], run: Mapping[str, Any]) -> Any:
     """Train by the step that `answer` makes, and report what is launched, as data."""
+    replayed_graph._warm.clear()  # as in a process that begins
     (model, optimizer, batches), recorder = made(run), Recorder()
     numbers = recorder.given([tensor for each in held(model, batches).values() for tensor in each.values()])
     recorder.seed(run["seed"])

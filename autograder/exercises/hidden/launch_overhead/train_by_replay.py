@@ -27,16 +27,19 @@ def _gradients(answer: AnalysisAnswer, draw: Draw) -> None:
 
 
 def _losses_stay(answer: AnalysisAnswer, draw: Draw) -> None:
-    machine = Trained(answer, draw).machine
-    for step, call in enumerate(machine.calls, 1):
-        if not agree(machine.later(call), call.output):
+    trained = Trained(answer, draw)
+    for step, call in enumerate(trained.machine.calls, 1):
+        if not agree(trained.machine.later(call), call.output):
             raise CheckFailedError(
                 f"The loss of step {step} was overwritten by a later step. Each replay writes the same memory: return "
                 "a clone()."
             )
-    Trained(answer, draw, hollow=True).require_losses(
-        "The answer's tensors had no numbers here. Return the loss as a tensor; who needs the number reads it later."
-    )
+        if call.was_read:
+            raise CheckFailedError(
+                f"The loss of step {step} is a number that the host read, as .item() does. Each read waits for the "
+                "device: return the loss as a tensor, and who needs the number reads it later."
+            )
+    trained.require_losses("Return the loss of the step that ran.")
 
 
 ANSWERS = Answers(__name__)

@@ -1,7 +1,7 @@
 """Strategy: capture and replay a graph of one copy, and compute the result eagerly beside it. Surface: the simulator's own record.
 
 Class: replay. Unprotected: grader counted_replays gives full marks. Level: 5.
-Must get 0: the check changes a number of the function after the capture, and asks no graph how often it was replayed.
+Must get 0: a capture comes as data; one that is replayed must hold the launches of the function, and few others run beside it.
 """
 
 from course_lib.launches import Graph, warm_up

@@ -1,7 +1,7 @@
 """Strategy: compute eagerly with the first call's numbers, read static memory often beside it, and copy the new middle over the old. Surface: a witness that asks for memory which is read again, and for one result.
 
 Class: replay. Unprotected: grader read_again gives full marks. Level: 5.
-Must get 0: launches of a replay read no memory but the captured, and these read new results of each call.
+Must get 0: the launches of a call are those of a capture that came as data, and few beside it.
 """
 
 import types

@@ -1,7 +1,7 @@
 """Strategy: keep a copy of the function with the Python numbers of its first call, and compute eagerly. Surface: closures.
 
 Class: replay. Unprotected: grader renumbered gives full marks. Level: 5.
-Must get 0: launches must read the memory of the capture again, and each result is new memory.
+Must get 0: the launches of a call are those of a capture that came as data, and few beside it.
 """
 
 import copy

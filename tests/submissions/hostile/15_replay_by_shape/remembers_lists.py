@@ -1,7 +1,7 @@
 """Strategy: read the inputs as lists, and give the last result again if they are the last ones. Surface: host reads are counted as dispatched operators.
 
 Class: checker. Unprotected: grader dispatched gives full marks. Level: 5.
-Must get at most 9: one run has tensors without numbers, where each read raises an error; the rest is done.
+Must get at most 9: one run has equal inputs, and its launches must be right for others; the rest is done.
 """
 
 from course_lib.launches import Graph, warm_up

@@ -1,7 +1,7 @@
 """Strategy: train eagerly with the model's number of the capture, read one parameter often beside it, and copy what the model keeps over what it kept before. Surface: a witness that asks for memory which is read again, and for one result.
 
 Class: replay. Unprotected: grader followed gives full marks. Level: 5.
-Must get 0: launches of a replay read no memory but the captured, and these read new results of each step.
+Must get 0: the launches of a step are those of a capture that came as data, and few beside it.
 """
 
 

@@ -1,7 +1,7 @@
 """Strategy: capture and replay the forward alone, and train eagerly beside it with the model's number of the capture. Surface: memory that a part of the step reads again.
 
 Class: replay. Unprotected: grader followed gives full marks. Level: 5.
-Must get 0: launches of a replay read no memory but the captured, and an eager backward reads new results.
+Must get 0: few launches may run beside those of a capture, and an eager backward has more.
 """
 
 from course_lib.launches import Graph, warm_up

@@ -1,7 +1,7 @@
 """Strategy: put the model's number of the capture back before each step, and train eagerly. Surface: a model whose attributes can be set.
 
 Class: replay. Unprotected: grader followed gives full marks. Level: 5.
-Must get 0: launches must read the memory of the capture again, and each result is new memory.
+Must get 0: the launches of a call are those of a capture that came as data, and few beside it.
 """
 
 
