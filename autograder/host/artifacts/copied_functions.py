@@ -6,6 +6,7 @@ perhaps with a few more between them, as where statements were put in. A person 
 on it, since text that is made while the answer runs is compared with nothing.
 """
 
+import ast
 import functools
 import inspect
 import warnings
@@ -45,9 +46,7 @@ def copied_functions(text: str, places: Sequence[str]) -> tuple[CopyRecord, ...]
     begin. A package of others as a whole has too many functions to compare with.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            code = compile(parsed(text), "<answer>", "exec", dont_inherit=True)
+        code = compiled(text)
     except (UnreadableSourceError, SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return ()  # its checks say so
     originals, lines = _originals(tuple(places)), text.splitlines()
@@ -59,6 +58,22 @@ def copied_functions(text: str, places: Sequence[str]) -> tuple[CopyRecord, ...]
         CopyRecord(each.co_qualname[-MOST_CHARACTERS:], original.name, _text(lines, each), original.text)
         for original, each in found.items()
     )
+
+
+def compiled(text: str) -> CodeType:
+    """Return the code of a text, in which each `finally` follows as an `else`; raises what `parsed` and `compile` do.
+
+    CPython writes a `finally` once for each way out of its `try`: a page of nested ones takes all memory.
+    """
+    tree = parsed(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Try | ast.TryStar) and node.finalbody:
+            nothing = ast.copy_location(ast.Pass(), node)
+            node.handlers = node.handlers or [ast.copy_location(ast.ExceptHandler(body=[nothing]), node)]
+            node.orelse, node.finalbody = [*node.orelse, *node.finalbody], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compile(tree, "<answer>", "exec", dont_inherit=True)
 
 
 class _Original:

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from autograder.exercises import all_exercises, find
 from autograder.exercises.quality.controls import controls
-from autograder.host.artifacts.copied_functions import copied_functions
+from autograder.host.artifacts.copied_functions import compiled, copied_functions
 from autograder.host.exercise import REFERENCE
 from tests.drawn import some
 
@@ -112,3 +112,24 @@ def test_the_record_of_a_text_with_thousands_of_copies_is_short():
 
     whole = Path(torch._refs.__file__).read_text(encoding="utf-8")[:150_000].rpartition("\n@")[0]
     assert len(copied_functions(whole, ("torch._refs",))) == 10
+
+
+NESTED = "".join(f"{' ' * i}try:\n{' ' * i} a\n{' ' * i}finally:\n" for i in range(14)) + f"{' ' * 14}b\n"
+LONG = "def f():\n try:\n" + "  if a: return\n" * 300 + " finally:\n" + "  b\n" * 300
+
+
+@pytest.mark.parametrize("text", [NESTED, LONG], ids=["nested", "many ways out"])
+def test_the_code_of_a_text_is_no_longer_than_the_text_whatever_finally_it_has(text):
+    waiting, size = [compiled(text)], 0
+    for code in waiting:
+        size += len(code.co_code)
+        waiting += [each for each in code.co_consts if isinstance(each, type(code))]
+
+    assert size < 10 * len(text)
+
+
+def test_a_copy_with_a_finally_is_found():
+    text = textwrap.dedent(inspect.getsource(torch.jit._trace.trace_module))
+    assert "finally:" in text
+
+    assert copied_functions(text, ("torch.jit._trace:trace_module",))
