@@ -1,6 +1,8 @@
 """Every notebook runs top to bottom, each exercise met as students get it and then answered, offline, in a minute."""
 
 import ast
+import itertools
+import operator
 import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -15,6 +17,7 @@ from traitlets.config import loader
 
 from tests.drawn import some
 from tests.notebooks.warm_kernels import WarmKernels, warm_kernels
+from tests.references import IN_NOTEBOOKS
 
 COURSE = Path(__file__).parents[2]
 NOTEBOOKS = sorted((COURSE / "notebooks").glob("*/*.ipynb"))
@@ -79,20 +82,16 @@ def released(path: Path) -> Any:
 def checks(notebook: Any) -> Iterator[tuple[str, float, str, str]]:
     """Exercise, points of the cell, the report as text and the report as HTML, of each check cell."""
     for cell in notebook.cells:
-        flags = cell.metadata.get("nbgrader", {})
-        if is_check(flags):
+        if exercise := exercise_of(cell):
             (output,) = cell.outputs
-            yield (
-                flags["grade_id"].removesuffix("_check"),
-                flags["points"],
-                output.data["text/plain"],
-                output.data["text/html"],
-            )
+            points = cell.metadata["nbgrader"]["points"]
+            yield exercise, points, output.data["text/plain"], output.data["text/html"]
 
 
-def is_check(flags: Any) -> bool:
-    """Tell whether nbgrader's metadata is that of a check; an answer that a person reads carries points as well."""
-    return bool(flags.get("grade")) and not flags["solution"]
+def exercise_of(cell: Any) -> str:
+    """Return the exercise of a check; of other cells nothing. An answer that a person reads carries points as well."""
+    flags = cell.metadata.get("nbgrader", {})
+    return flags["grade_id"].removesuffix("_check") if flags.get("grade") and not flags["solution"] else ""
 
 
 def marks(text: str) -> tuple[float, float]:
@@ -102,7 +101,7 @@ def marks(text: str) -> tuple[float, float]:
 
 
 def answered_one_by_one(path: Path) -> Any:
-    """The released notebook in which our answer, try and check follow each check.
+    """The released notebook in which our answer, try and check follow the checks of what is answered in this run.
 
     Half of the tries, others in each run, come in the end instead, for those who run all cells and answer afterwards.
     That no other cell reads what an exercise binds, so that all of them run with answers as they do without, is proved
@@ -110,7 +109,7 @@ def answered_one_by_one(path: Path) -> Any:
     """
     source, notebook = nbformat.read(path, as_version=4), released(path)
     assert "SOLUTION" not in nbformat.writes(notebook)
-    places = [at for at, cell in enumerate(source.cells) if is_check(cell.metadata.get("nbgrader", {}))]
+    places = [at for at, cell in enumerate(source.cells) if exercise_of(cell) in IN_NOTEBOOKS]
     at_once = some(places, len(places) // 2, name=path.stem)
     afterwards = [at for at in places if at not in at_once] or places
     cells = []
@@ -133,12 +132,14 @@ def test_each_exercise_is_not_answered_yet_and_then_passes_its_visible_checks(pa
     notebook = executed(answered_one_by_one(path), path.parent)
     as_released = [cell for cell in notebook.cells if not cell.id.endswith((ANSWERED, AFTERWARDS))]
     assert seconds(as_released) < LIMIT_S * (2 if os.environ.get("PYTEST_XDIST_WORKER") else 1)
-    reports = list(checks(notebook))
+    reports = {name: list(both) for name, both in itertools.groupby(checks(notebook), key=operator.itemgetter(0))}
+    assert [name for name in reports if name in IN_NOTEBOOKS] == [name for name, (_, *own) in reports.items() if own]
     assert reports
-    for unanswered, answered in zip(reports[::2], reports[1::2], strict=True):
+    for unanswered, *answered in reports.values():
         says_not_answered_yet(*unanswered)
-        passes(*answered)
-        assert unanswered[:2] == answered[:2]
+        for report in answered:
+            passes(*report)
+            assert unanswered[:2] == report[:2]
 
 
 def says_not_answered_yet(exercise: str, points: float, text: str, page: str) -> None:

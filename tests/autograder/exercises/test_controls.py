@@ -3,9 +3,9 @@
 The seed is another one in each run, and one for all controls: what the host makes of its own questions,
 such as Inductor's code for programs that it drew, is then made once for all controls of an exercise.
 
-A run tries one control of every exercise, drawn anew, and the references of a third of them, whose visible checks run
-in their notebooks (`tests/notebooks/test_execution.py`); WHOLE=1 tries all, and so does `autograder quality`, with
-the standard ones, of which test_surveying.py tries a sample.
+A run tries one control of every exercise, drawn anew, and the references of a third of them; the others answer in their
+notebooks (`tests/notebooks/test_execution.py`). WHOLE=1 tries all, and so does `autograder quality`, with the standard
+ones, of which test_survey.py tries a sample.
 """
 
 import pytest
@@ -18,16 +18,15 @@ from autograder.host.exercise import Control
 from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
 from autograder.host.sandbox import open_sandbox
-from tests.drawn import chance, some, third
-
-REFERENCES = third(all_exercises(), name="references")
+from tests.drawn import chance, some
+from tests.references import JUDGED
 
 
 def tried(exercise_id: str) -> list[Control]:
     """The reference solution, if it is its turn, and one of the other controls."""
     own = hidden_part(exercise_id).controls
     reference, others = ([c for c in own if (c.name == "reference") == is_it] for is_it in (True, False))
-    return [*reference * (exercise_id in REFERENCES), *some(others, min(1, len(others)), name=exercise_id)]
+    return [*reference * (exercise_id in JUDGED), *some(others, min(1, len(others)), name=exercise_id)]
 
 
 CONTROLS = [(exercise, control) for exercise in all_exercises() for control in tried(exercise)]
