@@ -34,7 +34,7 @@ SLOW = {
     Kind.GRAPH: 3,
     Kind.MODULE: 1,
     Kind.SCHEDULE: 1,
-    Kind.TRITON: 4,
+    Kind.TRITON: 2,
 }
 """Fewer where the honest part of a try, which compiles, trains or interprets kernels, takes longer."""
 LOWERING = "09"  # in whose checks the host has Inductor lower programs
