@@ -37,7 +37,7 @@ class Counted:
     """One training with the callbacks of an answer: the event file that it wrote, read as data.
 
     With `before` the task is trained first with callbacks that the answer makes for these options; they should count
-    nothing. If `hollow`, no tensor has numbers that could be read.
+    nothing.
     """
 
     def __init__(
@@ -48,7 +48,6 @@ class Counted:
         before: Mapping[str, bool] | None = None,
         accumulate: int = 1,
         epochs: int = 1,
-        hollow: bool = False,
     ) -> None:
         if epochs == 1:
             self.every = draw.integer(2, 4)
@@ -59,23 +58,18 @@ class Counted:
         lengths = {"steps": steps, "accumulate": accumulate, "epochs": epochs}
         run = {**lengths, "every": self.every, "on": True, "logs": True}
         seed, runs = draw.integer(0, LARGEST_SEED), [run] if before is None else [{**run, **before}, run]
-        report = entries(answer.employ(lightning_runs, "count_in_turn", runs=[*runs], seed=seed, hollow=hollow))
+        report = entries(answer.employ(lightning_runs, "count_in_turn", runs=[*runs], seed=seed))
         if "class" in report:
             raise CheckFailedError(
                 f"counter_callbacks returned a {str(report['class'])[:40]}; return a list of lightning.Callback, which "
                 "is empty when off."
             )
         self.due = list(range(self.every, steps * epochs + 1, self.every))
-        self.read = str(report.get("read", ""))
-        """What a callback raised where no tensor has numbers."""
         self.scalars = _scalars(answer, items(report.get("files", []), (str,)))
         found = [(tag.rpartition("/")[2], points) for tag, points in self.scalars.items()]
         values = [[(name, value) for _, value in points] for name, points in found if name in NAMES]
         rows = [dict(row) for row in zip(*values, strict=False)]
-        self.countings = countings(
-            rows,
-            moments_without_numbers(seed, steps) if hollow else moments_of_the_loop(seed, len(runs) - 1, **lengths),
-        )
+        self.countings = countings(rows, moments_of_the_loop(seed, len(runs) - 1, **lengths))
         """The calls whose results were written, in this order; None for what did not come from a call."""
 
     def require_called(self, why: str = "") -> None:
@@ -139,16 +133,6 @@ def moments_of_the_loop(seed: int, before: int, steps: int, accumulate: int, epo
                 optimizer.zero_grad()
             if training == before:
                 yield moment(step, batch, right=not rest)
-
-
-def moments_without_numbers(seed: int, steps: int) -> Iterator[Moment]:
-    """Give a moment for each step of a training in which counters depend on the step alone."""
-
-    def moment(step: int) -> Moment:
-        right = lightning_runs.counters_without_numbers(seed, step)
-        return lambda found: Counting(step, right=True) if near(found, right) else None
-
-    yield from map(moment, range(steps + 1))
 
 
 def near(found: Values, expected: Values) -> bool:

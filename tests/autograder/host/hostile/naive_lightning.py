@@ -161,35 +161,3 @@ def _counting(answer, on):
 def called(answer):
     """Believes the list of calls, which lies in the frame that called the answer."""
     return _counting(answer, True)[1] == [2, 4, 6] and not _counting(answer, False)[1]
-
-
-def reads(answer):
-    """Counts numbers that are read as the operators that PyTorch dispatches for them."""
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Reads(TorchDispatchMode):
-        seen = 0
-
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            Reads.seen += func is torch.ops.aten._local_scalar_dense.default
-            return func(*args, **(kwargs or {}))
-
-    with Reads():
-        right = called(answer)
-    return right and not Reads.seen
-
-
-def named_reads(answer):
-    """Counts numbers that are read by the names of the functions that are called, but for those that write texts."""
-    from torch.overrides import TorchFunctionMode
-
-    class Reads(TorchFunctionMode):
-        seen = 0
-
-        def __torch_function__(self, func, types, args=(), kwargs=None):
-            Reads.seen += getattr(func, "__name__", "") in ("item", "tolist", "numpy", "__float__", "__bool__")
-            return func(*args, **(kwargs or {}))
-
-    with Reads():
-        right = called(answer)
-    return right and not Reads.seen

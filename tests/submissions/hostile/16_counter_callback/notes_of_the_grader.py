@@ -2,7 +2,7 @@
 module of the grader's text, and the closure of the function that counts.
 
 Class: checker. Unprotected: grader called gives full marks. Level: 5.
-Must get 0: each call moves the weights, so that later counters in the written file show it; one training has tensors without numbers.
+Must get 0: each call moves the weights, so that later counters in the written file show it.
 """
 
 import sys

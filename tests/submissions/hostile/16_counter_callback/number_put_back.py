@@ -1,7 +1,7 @@
 """Strategy: count after each batch, when off and without a logger, too, and set back what numbers the calls; leave the list when a training ends. Surface: the closure of the function that counts, and the list that was returned.
 
 Class: checker. Unprotected: grader called gives full marks. Level: 5.
-Must get at most 1: each call moves the weights, so that later counters in the written file show it.
+Must get 0: each call moves the weights, so that later counters in the written file show it.
 """
 
 import itertools
