@@ -1,6 +1,7 @@
 """What reads text or nested data of any size or depth stands at known places in the host, each with its bound."""
 
 import ast
+import functools
 from fnmatch import fnmatch
 
 import pytest
@@ -78,6 +79,7 @@ def reading_names(source: str) -> set[str]:
     return modules | (named & READERS)
 
 
+@functools.cache
 def used_in_the_host() -> set[tuple[str, str]]:
     """Return each pair of a host file and a reader in it."""
     files = python_files(*(f"autograder/{part}" for part in TRUSTED))

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,7 @@ def is_ours(name: str) -> bool:
     return any(covers(package, name) for package in (*PACKAGES, "demo"))
 
 
-def forbidden_imports(importer: str, imported: set[str]) -> list[str]:
+def forbidden_imports(importer: str, imported: Set[str]) -> list[str]:
     """Return those of `imported` that the table does not allow to the module `importer`."""
     rule = max((package for package in MAY_IMPORT if covers(package, importer)), key=len)
     # A root's own name covers every package, so a root, and a package that the table forgot, may import nothing of it.
@@ -138,7 +139,7 @@ def strays(path: Path, package: str) -> list[str]:
     return sorted(name for name in imports_of(path) if covers(package, name))
 
 
-def outside_standard_library(imported: set[str], own: str) -> list[str]:
+def outside_standard_library(imported: Set[str], own: str) -> list[str]:
     """Return those of `imported` that are neither in the standard library nor in the package `own`."""
     return sorted(
         name for name in imported if name.split(".")[0] not in sys.stdlib_module_names and not covers(own, name)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source_tree import CODE, ROOT, python_files, tracked_files
+from tests.architecture.source_tree import CODE, ROOT, python_files, statements, tracked_files
 
 # What the two texts on adding something let the reader write, and where commands write.
 TO_BE_WRITTEN = ("count_nodes", "reciprocal_sqrt", "work/")
@@ -102,8 +102,8 @@ def names_in(module: Path) -> set[str]:
 
 def docstrings(path: Path) -> str:
     """Return all docstrings of a file, and the strings below its names."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    found = statements(path.read_text(encoding="utf-8"))
+    texts = [node.value for node in found if isinstance(node, ast.Expr)]
     return "\n".join(text.value for text in texts if isinstance(text, ast.Constant) and isinstance(text.value, str))
 
 
