@@ -96,7 +96,7 @@ class _Settling:
     def leave_stubs_out(self, exercise: str) -> None:
         """Take its id from a copy of the stub, where another cell of this id holds an answer."""
         name, mine = self._names[exercise], self._of(exercise)
-        stubs = [number for number in mine if name in (found := self._stubs_in(number)).definitions and found.only]
+        stubs = [number for number in mine if (found := self._stubs_in(number)).definitions.get(name) and found.only]
         if stubs and any(self._answers(number, name) for number in mine):
             for number in stubs:
                 self.cells[number].grade_id = ""

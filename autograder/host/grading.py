@@ -2,7 +2,7 @@
 
 import ast
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from autograder.host.exercise import Exercise
@@ -55,7 +55,7 @@ def untouched(exercise: Exercise, answers: Mapping[str, str]) -> ExerciseRecord 
 class Stubs:
     """What a cell holds of the released stubs that raise NotImplementedError."""
 
-    definitions: Mapping[str, bool]  # of each function and class: whether its last definition is a stub
+    definitions: Mapping[str, bool]  # of each function and class: whether its name is still that of a stub
     only: bool  # the cell holds nothing else of a student
 
     def leave_unanswered(self, entry_point: str) -> bool:
@@ -69,16 +69,36 @@ def stubs_in(text: str) -> Stubs:
         statements = parsed(text, most=STUB_CHARACTERS).body  # a longer text could take all memory
     except UnreadableSourceError:
         return Stubs({}, only=False)
-    defining = (s for s in statements if isinstance(s, ast.FunctionDef | ast.ClassDef))
-    return Stubs({s.name: _is_stub(s) for s in defining}, all(map(_is_stub, statements)))
+    definitions = dict[str, bool]()
+    for statement in statements:
+        definitions |= dict.fromkeys(definitions.keys() & set(_changed_by(statement)), False)
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            definitions[statement.name] = _is_stub(statement)
+    return Stubs(definitions, all(map(_is_empty, statements)))
+
+
+def _changed_by(statement: ast.stmt) -> Iterator[str]:
+    """Yield each name that a statement binds, or of which it uses an attribute, as `Layer.forward = forward` does."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield node.value.id
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name
 
 
 _CALL_OF_SUPER = ast.dump(ast.parse("super().__init__()", mode="eval").body)
 
 
 def _is_stub(statement: ast.stmt) -> bool:
+    """Tell whether a definition holds nothing of a student, and raises: a class may inherit all that it needs."""
+    return _is_empty(statement) and any(isinstance(node, ast.Raise) for node in ast.walk(statement))
+
+
+def _is_empty(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return all(_is_stub(s) for s in statement.body)  # Python allows a hundred levels of blocks
+        return all(map(_is_empty, statement.body))  # Python allows a hundred levels of blocks
     if isinstance(statement, ast.Raise):
         raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
         return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"

@@ -94,6 +94,9 @@ def test_links_pipes_folders_and_missing_files_are_refused(tmp_path):
             read_submission(tmp_path / f"{name}.ipynb")
 
 
+STUB = "def f(x):\n    raise NotImplementedError\n"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -106,6 +109,16 @@ def test_links_pipes_folders_and_missing_files_are_refused(tmp_path):
         ("def f(x):\n    if x: return 1\n    raise NotImplementedError\n", False),
         ("class f(M):\n    def __init__(self):\n        super().__init__()\n        raise NotImplementedError\n", True),
         ("class f(M):\n    def __init__(self):\n        super().__init__()\n        self.x = 1\n", False),
+        ("class f(Given):\n    'All is inherited.'\n", False),
+        ("class f(Given):\n    def __init__(self):\n        super().__init__()\n", False),
+        ("def f(x):\n    pass\n", False),
+        (f"{STUB}f = mine\n", False),
+        (f"{STUB}for f in [mine]: pass\n", False),
+        (f"{STUB}from torch import relu as f\n", False),
+        (f"class f(M):\n    def forward(self, x):\n        raise NotImplementedError\nf.forward = mine\n", False),
+        (f"{STUB}@f.register\ndef _(x: int):\n    return x\n", False),
+        (f"f = mine\n{STUB}", True),
+        (f"{STUB}g = f\n", True),
         ("def f(:\n", False),
         ("class f(M):\n    def __init__(self):\n        super().__init__(0x" + "f" * 5_000 + ")\n", False),
         (f"def f():\n    {'+'.join(['1'] * 900)}\n    raise NotImplementedError\n", False),
@@ -113,7 +126,7 @@ def test_links_pipes_folders_and_missing_files_are_refused(tmp_path):
         (f"def f():\n    {'-' * 600}1\n    raise NotImplementedError\n", False),
         (f"def f():\n    {'not ' * 900}1\n    raise NotImplementedError\n", False),
     ],
-    ids=range(15),
+    ids=range(25),
 )
 def test_an_untouched_answer_is_recognised_without_running_it(text, expected):
     assert stubs_in(text).leave_unanswered("f") is expected
