@@ -6,7 +6,7 @@ from typing import Any
 from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.differences import contrasted
+from autograder.host.kinds.differences import contrasted, same
 from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
@@ -53,7 +53,7 @@ def joint_right(part: str, sizes: Sequence[tuple[int, int]]) -> Callable[[ValueA
             expected = about["right"]
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError("read_joint returns a dict with the keys saved, bytes, why and again.")
-            if type(found[part]) is not type(expected) or found[part] != expected:
+            if not same(found[part], expected):
                 why = named_mistake(found[part], about["wrong"])
                 raise CheckFailedError(
                     f"For a joint graph of {len(rows)} rows {part} is "

@@ -9,7 +9,7 @@ from typing import Any
 from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.differences import contrasted, shortened
+from autograder.host.kinds.differences import contrasted, same, shortened
 from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
@@ -56,7 +56,7 @@ def predicts(part: str, programs: Callable[[Draw], list[list[Step]]]) -> Callabl
                 raise CheckFailedError(
                     f"count_graphs returned {shortened(found, 60)}; expected a dict with the keys graphs and sizes."
                 )
-            if type(found[part]) is not type(expected) or found[part] != expected:
+            if not same(found[part], expected):
                 why = named_mistake(found[part], about["wrong"])
                 raise CheckFailedError(
                     f"For {written(steps)} {part} is {contrasted(found[part], expected, most=60)}. {why}".strip()

@@ -6,7 +6,7 @@ from typing import Any
 from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.differences import contrasted
+from autograder.host.kinds.differences import contrasted, same
 from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
@@ -98,7 +98,7 @@ def explains(
                     f"explain_recompile returned a {type(found).__name__}; "
                     "expected a dict with the keys entry, failed, opens."
                 )
-            if type(found[part]) is not type(about["right"]) or found[part] != about["right"]:
+            if not same(found[part], about["right"]):
                 why = named_mistake(found[part], about["wrong"])
                 raise CheckFailedError(
                     f"For a cache of {len(question['entries'])} entries {part} is "

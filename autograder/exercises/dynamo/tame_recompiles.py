@@ -12,7 +12,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, CapturedAnswer, captures
-from autograder.host.kinds.differences import contrasted
+from autograder.host.kinds.differences import contrasted, same
 from autograder.host.kinds.misconceptions import Misconception, named_mistake
 
 WIDTH = 4
@@ -111,7 +111,7 @@ def plans(part: str, calls: Sequence[int]) -> Callable[[CapturedAnswer, Draw], N
             expected = about["right"]
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError("plan returns a dict with the keys open and graphs.")
-            if type(found[part]) is not type(expected) or found[part] != expected:
+            if not same(found[part], expected):
                 why = named_mistake(found[part], about["wrong"])
                 raise CheckFailedError(
                     f"For {len(question['calls'])} calls {part} is {contrasted(found[part], expected)}. {why}"

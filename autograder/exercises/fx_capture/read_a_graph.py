@@ -6,7 +6,7 @@ from typing import Any
 from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.differences import contrasted, shortened
+from autograder.host.kinds.differences import contrasted, same, shortened
 from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
@@ -77,7 +77,7 @@ def question_right(part: str, graphs: Callable[[Draw], list[list[Row]]]) -> Call
                 )
             about = known(rows, part)
             expected = about["right"]
-            if type(found[part]) is not type(expected) or found[part] != expected:
+            if not same(found[part], expected):
                 hint = named_mistake(found[part], about["wrong"]) or HINTS[part]
                 raise CheckFailedError(
                     f"For a graph of {len(rows)} nodes {part} is {contrasted(found[part], expected, most=120)}. {hint}"

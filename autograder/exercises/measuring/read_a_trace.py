@@ -9,7 +9,7 @@ from typing import Any
 from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.differences import contrasted
+from autograder.host.kinds.differences import contrasted, same
 from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
@@ -113,7 +113,7 @@ def reads(part: str, traces: Traces, *seen: str) -> Callable[[ValueAnswer, Draw]
             expected = about["right"]
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError(f"read_trace returned {found!r:.80}; expected a dict with {', '.join(PARTS)}.")
-            if type(found[part]) is not type(expected) or found[part] != expected:
+            if not same(found[part], expected):
                 says = named_mistake(found[part], about["wrong"]) or SAYS[part]
                 raise CheckFailedError(
                     f"In a trace of {len(rows['traceEvents'])} events {part} is "

@@ -23,14 +23,12 @@ def shortened(value: Any, most: int = 160) -> str:
 
 
 def same(found: Any, expected: Any) -> bool:
-    """Tell whether both are equal, and have equal types at every level; True does not equal 1 here."""
-    if type(found) is not type(expected):
-        return False
-    if isinstance(found, dict):
+    """Tell whether two values of plain data are equal; 2.0 is the number 2, but True is not 1."""
+    if isinstance(found, dict) and isinstance(expected, dict):
         return found.keys() == expected.keys() and all(same(found[key], expected[key]) for key in found)
-    if isinstance(found, list):
+    if isinstance(found, list) and isinstance(expected, list):
         return len(found) == len(expected) and all(map(same, found, expected))
-    return bool(found == expected)
+    return isinstance(found, bool) is isinstance(expected, bool) and bool(found == expected)
 
 
 def contrasted(found: Any, expected: Any, *, most: int = 160, between: str = "; expected ") -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, Reply, require_outputs
+from autograder.host.kinds.differences import same
 
 
 @dataclass(frozen=True)
@@ -50,4 +51,4 @@ def wrong_values(question: Any, misconceptions: Sequence[Misconception]) -> list
 
 def named_mistake(found: Any, wrong: Sequence[Sequence[Any]]) -> str:
     """Return the sentence of the first of the `wrong_values` that equals the answer; empty if there is none."""
-    return next((says for value, says in wrong if type(value) is type(found) and value == found), "")
+    return next((says for value, says in wrong if same(value, found)), "")

@@ -31,10 +31,9 @@ def counterexample_answer(entry: Callable[..., Any]) -> Handlers:
     """Return the request handlers for a counterexample answer."""
 
     def find(request: FindInputs, _: Tensors) -> Result[PackedValue]:
-        if not request.make:
-            return packed(entry(request.question))
-        given = getattr(host_programs(request.text), request.make)(request.question)
-        return packed(entry(*given))
+        make = getattr(host_programs(request.text), request.make) if request.make else lambda question: (question,)
+        found = entry(*make(request.question))
+        return packed(tuple(found) if isinstance(found, list) else found)  # both are the inputs, in order
 
     return {FindInputs: find}
 

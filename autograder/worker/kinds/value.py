@@ -1,6 +1,7 @@
 """Call an answer that is a function from plain data to plain data."""
 
 import math
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -56,17 +57,19 @@ def value_answer(entry: Callable[..., Any]) -> Handlers:
 def plain_data(value: object, where: str) -> Json:
     """Return `value` as JSON data; raises `NotPlainDataError`, naming `where`, for other types.
 
-    A value of a class derived from a plain one, such as `torch.__version__` or a number of NumPy, is taken as it is
-    read by that class, whatever its own methods say.
+    A value of a class derived from a plain one, such as `torch.__version__`, is taken as it is read by that class,
+    whatever its own methods say. A number of NumPy, an integer among them, is the plain number.
     """
     if value is None or isinstance(value, bool):
         return value
+    if f"{type(value).__module__}.{type(value).__name__}" in ("numpy.bool", "numpy.bool_"):
+        return bool(value)
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, int):
-        return int.__int__(value)
-    if isinstance(value, float):
-        number = float.__float__(value)
+    if isinstance(value, numbers.Integral):
+        return int.__int__(value) if isinstance(value, int) else int(value)
+    if isinstance(value, numbers.Real):
+        number = float.__float__(value) if isinstance(value, float) else float(value)
         if not math.isfinite(number):
             raise NotPlainDataError(f"{where} is {number}; only finite numbers can be answers.")
         return number

@@ -115,7 +115,7 @@ STUB = "def f(x):\n    raise NotImplementedError\n"
         (f"{STUB}f = mine\n", False),
         (f"{STUB}for f in [mine]: pass\n", False),
         (f"{STUB}from torch import relu as f\n", False),
-        (f"class f(M):\n    def forward(self, x):\n        raise NotImplementedError\nf.forward = mine\n", False),
+        ("class f(M):\n    def forward(self, x):\n        raise NotImplementedError\nf.forward = mine\n", False),
         (f"{STUB}@f.register\ndef _(x: int):\n    return x\n", False),
         (f"f = mine\n{STUB}", True),
         (f"{STUB}g = f\n", True),

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict, defaultdict
 from enum import IntEnum
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,6 +28,10 @@ class Liar(str):
 DERIVED = {
     "the version of torch": (torch.__version__, str.__str__(torch.__version__)),
     "a number of NumPy": (np.float64(0.5), 0.5),
+    "a shorter number of NumPy": (np.float32(0.5), 0.5),
+    "an integer of NumPy": (np.int64(3), 3),
+    "a bool of NumPy": (np.bool_(True), True),
+    "a fraction": (Fraction(1, 2), 0.5),
     "a member of an enumeration": (Level.HIGH, 3),
     "a text with methods of its own": (Liar("held"), "held"),
     "dicts that remember": (OrderedDict(a=defaultdict(int, b=Level.HIGH)), {"a": {"b": 3}}),
@@ -49,7 +54,9 @@ def test_a_value_of_a_derived_class_crosses_as_the_plain_one(value, plain):
     assert types_of(crossed) <= {bool, int, float, str, list, dict, type(None)}
 
 
-@pytest.mark.parametrize("value", [np.float64("nan"), float("inf"), SimpleNamespace(), {1: 2}, {"a": {3}}, np.int64(3)])
+@pytest.mark.parametrize(
+    "value", [np.float64("nan"), float("inf"), SimpleNamespace(), {1: 2}, {"a": {3}}, np.array([3])]
+)
 def test_other_values_are_refused_by_their_place(value):
     with pytest.raises(NotPlainDataError, match="the result"):
         plain_data({"a": value}, "the result")

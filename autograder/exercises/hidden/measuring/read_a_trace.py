@@ -234,6 +234,7 @@ HIDDEN = HiddenPart(
             "    return {'top_kernel': 'gemm_kernel', 'longest_gap_us': 0, 'launch_bound': []}\n",
             0,
         ),
+        ANSWERS.edited("a gap that is a float", 8, ("'longest_gap_us': ", "'longest_gap_us': 1.0 * ")),
         ANSWERS.edited("durations added up", 7, ("first = max(first, min(end, last))", "pass")),
         ANSWERS.edited("gaps between neighbours", 7.5, ("max(reached, end))", "end)")),
         ANSWERS.edited(

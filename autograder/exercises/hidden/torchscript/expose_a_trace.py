@@ -33,6 +33,7 @@ HIDDEN = HiddenPart(
             ("torch.ones(limit, 3), torch.ones(limit + 1, 3)", "torch.ones(limit + 1, 3), torch.ones(limit, 3)"),
             ("limit / 100), torch.full((2, 3), limit * 3.0)", "limit * 3.0), torch.full((2, 3), limit / 100)"),
         ),
+        Control("a list", f"{ANSWERS.text}\npair = expose\n\ndef expose(question):\n    return [*pair(question)]\n", 8),
         Control("twice the same", "def expose(question):\n    return torch.ones(2, 3), torch.ones(2, 3)\n", 0),
         ANSWERS.edited("both on one side", 3, ("limit / 100", "limit * 3.0"), below=True),
         ANSWERS.edited("one limit for all", 8, ("limit = question['limit']", "limit = 3"), below=True),

@@ -27,6 +27,7 @@ HIDDEN = HiddenPart(
             ("(2, heads,", "(2, heads + 1,"),
             ("1, heads, d", "1, heads + 1, d"),
         ),
+        ANSWERS.edited("a list", 4, ("return (hidden, heads, mask)", "return [hidden, heads, mask]")),
         ANSWERS.edited("equal tokens", 0, ("torch.randn(", "torch.ones(")),
         ANSWERS.edited("nothing hidden", 0, ("mask[..., -1] = False", "pass")),
         ANSWERS.edited("four heads, whatever is asked", 4, ("hidden = ", "heads = 4\n    hidden = "), below=True),

@@ -66,8 +66,9 @@ def writes(x):
     return x * 2
 
 
-def test_inputs_on_which_only_the_wrong_program_differs_count():
-    assert verdict(matrices, MATRICES) == ""
+@pytest.mark.parametrize("form", [tuple, list])
+def test_inputs_on_which_only_the_wrong_program_differs_count(form):
+    assert verdict(lambda rows: form(matrices(rows)), MATRICES) == ""
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autograder.host.kinds.differences import contrasted
+from autograder.host.kinds.differences import contrasted, same
 from tests.architecture.source_tree import ROOT, python_files
 
 ROWS = [{"name": f"node_{i}", "sizes": list(range(20)), "op": "call_function"} for i in range(9)]
@@ -35,6 +35,14 @@ def changed(draw: random.Random, value: Any) -> Any:
         fewer = {k: v for k, v in value.items() if k != key}
         return draw.choice(({**fewer, key: changed(draw, value[key])}, fewer, {**value, "one more": 0}))
     return f"{value}y" if isinstance(value, str) else draw.choice(tuple(v for v in (0, "0", True) if v is not value))
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "equal"),
+    [(605.0, 605, True), ([1, {"a": 2.0}], [1, {"a": 2}], True), (True, 1, False), ([0], [False], False)],
+)
+def test_numbers_are_compared_by_value_and_are_no_truth_values(found: Any, expected: Any, equal: bool) -> None:
+    assert same(found, expected) is equal
 
 
 @pytest.mark.parametrize("most", [20, 60, 160])
