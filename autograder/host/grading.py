@@ -2,7 +2,7 @@
 
 import ast
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from autograder.host.exercise import Exercise
@@ -71,21 +71,18 @@ def stubs_in(text: str) -> Stubs:
         return Stubs({}, only=False)
     definitions = dict[str, bool]()
     for statement in statements:
-        definitions |= dict.fromkeys(definitions.keys() & set(_changed_by(statement)), False)
+        definitions |= dict.fromkeys(definitions.keys() & _changed_by(statement), False)
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
             definitions[statement.name] = _is_stub(statement)
     return Stubs(definitions, all(map(_is_empty, statements)))
 
 
-def _changed_by(statement: ast.stmt) -> Iterator[str]:
-    """Yield each name that a statement binds, or of which it uses an attribute, as `Layer.forward = forward` does."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            yield node.value.id
-        elif isinstance(node, ast.alias):
-            yield node.asname or node.name
+def _changed_by(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement binds, or of which it uses an attribute, as `Layer.forward = forward` does."""
+    nodes = list(ast.walk(statement))
+    used = {node.value.id for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)}
+    used |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    return used | {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 _CALL_OF_SUPER = ast.dump(ast.parse("super().__init__()", mode="eval").body)

@@ -83,6 +83,12 @@ class Traced:
             for parameter in filter(lambda p: p.requires_grad, self.module.parameters()):
                 parameter.copy_(draw.normal(*parameter.shape, dtype=parameter.dtype))
 
+    def moderate(self) -> None:
+        """Make matrices so small that no softmax saturates, which amplifies rounding; call it after `redraw`."""
+        with torch.no_grad():
+            for matrix in (parameter for parameter in self.module.parameters() if parameter.dim() > 1):
+                matrix.mul_(matrix.shape[-1] ** -0.5)
+
     def mutated(self, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
         """Return the indices of the inputs that the program itself writes to."""
         copies = [i.clone() for i in inputs]

@@ -232,10 +232,7 @@ def _told(
 def redraw(source: Traced, draw: Draw) -> None:
     """Give parameters fresh values; matrices keep the magnitude of what they multiply, so no softmax saturates."""
     source.redraw(draw)
-    with torch.no_grad():
-        for parameter in source.module.parameters():
-            if parameter.dim() > 1:
-                parameter.mul_(parameter.shape[-1] ** -0.5)
+    source.moderate()
 
 
 def require_names(artifact: Artifact, source: Traced) -> None:

@@ -138,21 +138,13 @@ def scheduled_speed(
         inputs = (TensorSpec((batch, sequence, width)), TensorSpec((batch, 1, 1, sequence)))
 
         def graph_of(answer: ScheduleAnswer, source: Traced) -> Artifact:
-            _moderate(source)
+            source.moderate()
             return answer.scheduled(each, source.module.state_dict())
 
         program = Program(each.name, lambda: schedule_models.Encoder(**each.arguments), inputs, 0)
         return Speed(program, ideal_ratio, graph_of=graph_of)
 
     return replace(of(model), longer=longer, shown_only=shown_only, on_gpu=on_gpu)
-
-
-def _moderate(source: Traced) -> None:
-    """Make the matrices of a model small enough that no softmax saturates, which amplifies rounding."""
-    with torch.no_grad():
-        for parameter in source.module.parameters():
-            if parameter.dim() > 1:
-                parameter.mul_(parameter.shape[-1] ** -0.5)
 
 
 def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, gradients: bool = False) -> Artifact:
