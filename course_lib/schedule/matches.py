@@ -81,6 +81,7 @@ class ModulePattern(Pattern):
         self.parameters = tuple(str(node.target) for node in self._graph.find_nodes(op="placeholder"))
         self.name = name
         self._written_out: dict[fx.Node, list[tuple[Call, Match]]] = {}
+        self._nearest: tuple[Match, fx.Node, object] | None = None  # what fits, what is wanted next, what is there
 
     def look_for_formulas(self, graph: fx.Graph, writers: Writers) -> None:
         """Read formulas of an activation in this graph as the activation, if the pattern has it."""
@@ -90,7 +91,33 @@ class ModulePattern(Pattern):
                 if call.operator.name in names:
                     self._written_out.setdefault(call.node, []).append((call, match))
 
+    @property
+    def nearest(self) -> str:
+        """Return a line about the place where most calls of the pattern fit, and what differs there."""
+        if self._nearest is None:
+            return "the graph has no call of anything"
+        match, wanted, value = self._nearest
+        if not match.calls:
+            return f"no call in the graph is {self._described(wanted)}, the last call of the pattern"
+        fits = ", ".join(call.node.name for call in match.calls)
+        return f"nearest: {fits} fits; the pattern wants {self._described(wanted)} there, and finds {_described(value)}"
+
+    def _described(self, wanted: fx.Node) -> str:
+        if wanted.op == "placeholder":
+            return f"the value of {wanted.target} again"
+        call = self._calls[wanted]
+        return f"call_module({wanted.args[0]!r})" if call is None or wanted.target is call_module else _name_of(call)
+
     def _unify(self, pattern: object, value: object, match: Match) -> Iterator[Match]:
+        fits = False
+        for fit in self._fits(pattern, value, match):
+            fits = True
+            yield fit
+        deeper = self._nearest is None or len(match.calls) > len(self._nearest[0].calls)
+        if not fits and deeper and isinstance(pattern, fx.Node):
+            self._nearest = match, pattern, value
+
+    def _fits(self, pattern: object, value: object, match: Match) -> Iterator[Match]:
         if not isinstance(pattern, fx.Node) or pattern.op == "placeholder":
             yield from super()._unify(pattern, value, match)
         elif pattern.target is call_module:
@@ -120,6 +147,17 @@ class ModulePattern(Pattern):
                 yield from self._unify_all(wanted[1:], given[1:], partial)
         elif type(wanted[0]) is type(given[0]) and wanted[0] == given[0]:
             yield from self._unify_all(wanted[1:], given[1:], match)
+
+
+def _name_of(call: Call) -> str:
+    return call.operator.name.removeprefix("call_function ").removeprefix("call_method ")
+
+
+def _described(value: object) -> str:
+    if not isinstance(value, fx.Node):
+        return repr(value)[:40]
+    call = read(value)
+    return f"{value.name}, an input or a parameter" if call is None else f"{value.name}, a call of {_name_of(call)}"
 
 
 def read(node: object) -> Call | None:
@@ -162,6 +200,7 @@ class Matches:
 
     found: tuple[PatternMatch, ...]
     rejected: tuple[Rejected, ...] = ()
+    nearest: str = ""  # where nothing fits: the place that comes nearest
 
     def __len__(self) -> int:
         return len(self.found)
@@ -174,6 +213,7 @@ class Matches:
 
     def __str__(self) -> str:
         lines = [f"{len(self.found)} found, {len(self.rejected)} left alone"]
+        lines += [f"  {self.nearest}"] * (self.nearest != "")
         return "\n".join([*lines, *(f"  {match}" for match in self.found), *(f"  {no}" for no in self.rejected)])
 
     __repr__ = __str__
@@ -201,7 +241,7 @@ def find_matches(path: str, graph_module: fx.GraphModule, pattern: ModulePattern
             rejected.append(
                 Rejected(names, objection.rule, objection.reason, pattern.name, remedy=remedy(objection.rule))
             )
-    return Matches(tuple(found), tuple(rejected))
+    return Matches(tuple(found), tuple(rejected), "" if found or rejected else pattern.nearest)
 
 
 def placed(match: Match, path: str, pattern: ModulePattern) -> PatternMatch:

@@ -17,6 +17,7 @@ from course_lib.graph import to_data
 
 Options = Question
 OPERATORS = ("relu", "tanh", "sin", "exp", "abs", "neg")
+READS_ITSELF = "no earlier node has that name"
 SAID = {
     "None": "uuid() returned None: Inductor then leaves its cache aside for every program.",
     "''": "uuid() returned an empty text; put what the pass does into it.",
@@ -60,8 +61,16 @@ def bounds(answer: ValueAnswer, draw: Draw) -> None:
 
 def _require_bounded(answer: ValueAnswer, asked: Options, steps: Sequence[str], draw: Draw) -> None:
     kept, x = draw.integer(1, len(steps) - 1), draw.normal(4, 16)
-    _, artifact = answer.run_named_pass(asked, _data(steps, kept))
     told = f"For operators {', '.join(asked['operators'])} and limit {asked['limit']}"
+    try:
+        _, artifact = answer.run_named_pass(asked, _data(steps, kept))
+    except CheckFailedError as error:
+        if READS_ITSELF in str(error):
+            raise CheckFailedError(
+                f"{told} a clamp reads itself: replace_all_uses_with(clamp) also changes the clamp's own argument. "
+                "Replace the input of the other readers only, as in notebook 05."
+            ) from None
+        raise
     calls = [call.packet.rpartition(".")[2] for name, call in artifact.called.items() if name not in artifact.dead]
     right = [call for step in steps for call in (step, "clamp")[: 1 + (step in asked["operators"])]] + ["add"]
     if sorted(calls) != sorted(right):

@@ -23,6 +23,7 @@ NAMED = [
     ("11_pass_identity", "is the same for both", (" {limit!r}", "")),
     ("11_pass_identity", "leaves its cache aside", ("f'BoundPass 1 {sorted(operators)} {limit!r}'", "None")),
     ("11_pass_identity", "counts if something reads it", ("for user in users:", "for user in users[:0]:")),
+    ("11_pass_identity", "a clamp reads itself", ("for user in users:", "for user in list(node.users):")),
     ("11_pass_identity", "has to read its clamp", ("(node, -limit, limit)", "(node, 0, limit)")),
     ("11_place_the_pass", "a view stands between", (FOLD, "not question['read_again']")),
     ("11_place_the_pass", "folds product and sum", (FOLD, "False")),

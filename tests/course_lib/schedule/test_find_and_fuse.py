@@ -70,6 +70,20 @@ def test_another_activation_is_left_alone(model: nn.Module) -> None:
     assert len(block(model).find(bias_gelu)) == 0
 
 
+def test_a_pattern_that_fits_nowhere_says_what_comes_nearest() -> None:
+    whole = create_schedule(Block()).trace()  # its Linear is not decomposed: the sum is inside
+    assert str(whole.find(bias_gelu)) == (
+        "0 found, 0 left alone\n"
+        "  nearest: activation fits; the pattern wants add there, and finds dense, a call of linear"
+    )
+    assert "no call in the graph is tanh, the last call of the pattern" in str(whole.find(lambda x: torch.tanh(x)))
+    by_name = whole.find(lambda x: F.gelu(call_module("dropout.*", x)))
+    assert "the pattern wants call_module('dropout.*') there, and finds dense" in str(by_name)
+    twice = block(Block()).find(lambda x: F.gelu(x + x))
+    assert "wants the value of x again there" in str(twice)
+    assert "nearest" not in str(whole.find(lambda x: F.gelu(x)))
+
+
 def test_an_activation_by_formula_in_hugging_face_is_found_as_its_operator() -> None:
     assert len(intermediate(hidden_act="gelu_python").find(bias_gelu)) == 1
     assert len(intermediate(hidden_act="gelu_new").find(bias_gelu)) == 0
