@@ -21,6 +21,7 @@ from autograder.host.traced import TensorSpec
 
 NAMES = ("the softmax",)
 BLOCK = 128
+APART = (1500.0, 3000.0)  # more than the exponential of a number in double precision holds, 745 below and 709 above
 REGISTERS = 24 * BLOCK  # pointers and masks included; a row of `_long` has at least 130 blocks
 
 
@@ -102,13 +103,19 @@ def _long(draw: Draw) -> list[Case]:
     columns = draw.integer(130, 140) * BLOCK + draw.integer(1, 99)
     x = draw.normal(4, columns, scale=2) + draw.choice((150.0, 300.0))
     for row in draw.choice(((0, 1), (0, 3), (1, 2), (2, 3))):
-        x[row, draw.integer(2 * BLOCK, columns - 1)] += draw.choice((300.0, 500.0))
+        x[row, draw.integer(2 * BLOCK, columns - 1)] += draw.choice(APART)
     return [Case((x,), label=f"with 4 rows of {columns}")]
 
 
 def _far(draw: Draw) -> list[Case]:
-    x = draw.normal(3, 300) + draw.choice((200.0, 500.0))
-    return [Case((x,), label="with numbers of some hundreds")]
+    large = draw.normal(3, 300) + draw.choice((200.0, 500.0))
+    apart = draw.normal(3, 300) + draw.choice((-500.0, 200.0))
+    for row in apart:
+        row[(first := draw.integer(100, 240)) : first + draw.integer(20, 50)] += draw.choice(APART)
+    return [
+        Case((large,), label="with numbers of some hundreds"),
+        Case((apart,), label="with numbers that are thousands apart"),
+    ]
 
 
 def _loads(case: Case) -> int:

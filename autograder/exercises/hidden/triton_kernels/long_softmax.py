@@ -3,7 +3,7 @@
 import torch
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.triton_kernels.long_softmax import BLOCK, NAMES, NEAR, RIGHT, rows_of, shares
+from autograder.exercises.triton_kernels.long_softmax import APART, BLOCK, NAMES, NEAR, RIGHT, rows_of, shares
 from autograder.host.checks.kernel_checks import holds, inside
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
@@ -35,11 +35,12 @@ def views(draw: Draw) -> list[Case]:
 def rising(draw: Draw) -> list[Case]:
     """Return rows whose largest number is in the last block, or in the first one, and rows far below zero."""
     x = draw.normal(2, 400).sort(dim=-1).values * 20
-    low = draw.normal(2, 300) - draw.choice((300.0, 600.0))
+    x[:, -draw.integer(20, 50) :] += draw.choice(APART)
+    low = draw.normal(2, 300) - draw.choice(APART)
     return [
         Case((x,), label="with rows that rise"),
         Case((x.flip(-1).clone(),), label="with rows that fall"),
-        Case((low,), label="with numbers below minus some hundreds"),
+        Case((low,), label="with numbers below minus a thousand"),
     ]
 
 
