@@ -3,9 +3,9 @@
 The seed is another one in each run, and one for all controls: what the host makes of its own questions,
 such as Inductor's code for programs that it drew, is then made once for all controls of an exercise.
 
-A run tries one control of every exercise, drawn anew, and the references of a third of them; the others answer in their
-notebooks (`tests/notebooks/test_execution.py`). WHOLE=1 tries all, and so does `autograder quality`, with the standard
-ones, of which test_survey.py tries a sample.
+A run tries one control of every exercise, drawn anew: of a third of them the reference, of the others another one. The
+references of these answer in their notebooks (`tests/notebooks/test_execution.py`). WHOLE=1 tries all, and so does
+`autograder quality`, with the standard ones, of which test_survey.py tries a sample.
 """
 
 import pytest
@@ -23,10 +23,11 @@ from tests.references import JUDGED
 
 
 def tried(exercise_id: str) -> list[Control]:
-    """The reference solution, if it is its turn, and one of the other controls."""
+    """The reference solution, if it is its turn, or else one of the other controls; with WHOLE=1 all."""
     own = hidden_part(exercise_id).controls
     reference, others = ([c for c in own if (c.name == "reference") == is_it] for is_it in (True, False))
-    return [*reference * (exercise_id in JUDGED), *some(others, min(1, len(others)), name=exercise_id)]
+    is_its_turn = exercise_id in JUDGED
+    return [*reference * is_its_turn, *some(others, min(0 if is_its_turn else 1, len(others)), name=exercise_id)]
 
 
 CONTROLS = [(exercise, control) for exercise in all_exercises() for control in tried(exercise)]

@@ -1,9 +1,13 @@
-"""Answers get their marks with the seeds with which they once got others: sums that cancel, ties, and happy draws."""
+"""Answers get their marks with the seeds with which they once got others: sums that cancel, ties, and happy draws.
+
+A run tries half of them, others each time; with WHOLE=1 all.
+"""
 
 import pytest
 
 from autograder.exercises.quality.controls import controls
 from tests.autograder.exercises.judged import judged, reference
+from tests.drawn import some
 
 LOST = [
     ("01_scaled_dot_product", "odd sizes and strides, an empty batch, and calls in a row", 230),
@@ -23,7 +27,7 @@ LOST = [
 ]
 
 
-@pytest.mark.parametrize(("exercise_id", "check", "seed"), LOST, ids=[f"{one}-{seed}" for one, _, seed in LOST])
+@pytest.mark.parametrize(("exercise_id", "check", "seed"), some(LOST, 7, name="lost checks"))
 def test_a_reference_keeps_a_check_that_it_lost_once(exercise_id: str, check: str, seed: int) -> None:
     record = judged(exercise_id, reference(exercise_id), seed=seed, only=[check])
     assert [(each.name, each.message) for each in record.checks if each.status != "passed"] == []
@@ -43,7 +47,7 @@ MARKED_OTHERWISE = [  # exercise, control, seed
 ]
 
 
-@pytest.mark.parametrize(("exercise_id", "name", "seed"), MARKED_OTHERWISE, ids=[one for one, *_ in MARKED_OTHERWISE])
+@pytest.mark.parametrize(("exercise_id", "name", "seed"), some(MARKED_OTHERWISE, 5, name="other marks"))
 def test_a_control_gets_the_marks_that_it_missed_once(exercise_id: str, name: str, seed: int) -> None:
     (control,) = (each for each in controls(exercise_id) if each.name == name)
     record = judged(exercise_id, control.answer, seed=seed)

@@ -24,7 +24,7 @@ PROVEN_HERE = [*ANSWERS, *attacks("notebook")]
 STRONGEST, WEAKEST = "at the strongest level of this machine", "at the weakest that promises it"
 # One of them a run, for each has its own processes to start; both in the attack suite's benchmark.
 LEVELS = some((STRONGEST, WEAKEST), 1, name="levels of hostile answers")
-TRIED, PROVEN = 48, 40  # attacks a run: on the graders of the course, and on naive ones; all of them in the benchmark
+TRIED, PROVEN = 32, 28  # attacks a run: on the graders of the course, and on naive ones; all of them in the benchmark
 TRIALS = [
     (attack, "auto" if level == STRONGEST else weakest(attack.level))
     for attack in some(ANSWERS, TRIED, name="hostile answers")
