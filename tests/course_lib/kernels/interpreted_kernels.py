@@ -4,6 +4,7 @@ What the operators give here comes from the kernels, and must agree with PyTorch
 interpreter computes one program after the other, so this says nothing about races, nor about speed.
 """
 
+import itertools
 import mmap
 import sys
 from collections.abc import Callable
@@ -18,10 +19,13 @@ from course_lib.kernels import bias_gelu, bias_silu, dispatch
 from course_lib.kernels.dropout import dropout_factors, uniform_numbers
 from course_lib.kernels.triton import bias_activation, residual_norm
 from tests.course_lib.kernels.row_operators import EPS, LAYOUTS, ROW_OPERATORS, RowOperator, Tensors
+from tests.drawn import third
 
 SEED = torch.tensor([7 + 2**40])
 TOLERANCE = {torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
-SIZES = [(1, 1), (3, 4), (5, 3), (7, 127), (9, 129), (3, 768), (1030, 2), (2, 8192)]
+SIZES = [(1, 1), (3, 4), (5, 3), (7, 127), (9, 129), (3, 768), (1030, 2)]
+# Whose columns are summed by 512 programs, one after the other: with a third of the kernels in each run.
+WIDEST = (2, 8192)
 # A row of one element is always normalised to nothing, and its gradients are rounding.
 LONG_ROWS = [size for size in SIZES if size[1] > 1]
 SILU_AND_GELU: dict[str, tuple[Callable[..., torch.Tensor], Callable[[torch.Tensor], torch.Tensor]]] = {
@@ -34,6 +38,18 @@ WITH_AND_WITHOUT_DROPOUT = [
     pytest.param(operator, p, id=f"{operator.name}-{p}")
     for operator in ROW_OPERATORS
     for p in ((0.0, 0.4) if operator.drops else (0.0,))
+]
+BIAS_CASES = [
+    *itertools.product(SILU_AND_GELU, SIZES),
+    *third([(name, WIDEST) for name in SILU_AND_GELU], name="widest rows of bias kernels"),
+]
+ROW_CASES = [
+    pytest.param(*case.values, size, id=f"{case.id}-{size}")
+    for cases, sizes in (
+        (WITH_AND_WITHOUT_DROPOUT, LONG_ROWS),
+        (third(WITH_AND_WITHOUT_DROPOUT, name="widest rows of row kernels"), [WIDEST]),
+    )
+    for case, size in itertools.product(cases, sizes)
 ]
 CANARY = 12345.0
 MAP_NORESERVE = 0x4000  # of Linux, and named in Python 3.13
@@ -80,8 +96,7 @@ def _compare(output: torch.Tensor, expected: torch.Tensor, tensors: Tensors, exa
         torch.testing.assert_close(mine.double(), right, rtol=tolerance, atol=tolerance * scale)
 
 
-@pytest.mark.parametrize("name", SILU_AND_GELU)
-@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize(("name", "size"), BIAS_CASES, ids=str)
 def test_bias_kernels_agree_with_double_precision(name: str, size: tuple[int, int], used: list[str]) -> None:
     fused, activation = SILU_AND_GELU[name]
     tensors = (2 * torch.randn(size)).requires_grad_(), torch.randn(size[1], requires_grad=True)
@@ -90,10 +105,9 @@ def test_bias_kernels_agree_with_double_precision(name: str, size: tuple[int, in
     assert used == ["activate", "activation_gradients"]
 
 
-@pytest.mark.parametrize(("operator", "p"), WITH_AND_WITHOUT_DROPOUT)
-@pytest.mark.parametrize("size", LONG_ROWS, ids=str)
+@pytest.mark.parametrize(("operator", "p", "size"), ROW_CASES)
 def test_row_kernels_agree_with_double_precision(
-    operator: RowOperator, size: tuple[int, int], p: float, used: list[str]
+    operator: RowOperator, p: float, size: tuple[int, int], used: list[str]
 ) -> None:
     tensors = operator.tensors(lambda: torch.randn(size))
     seed = SEED if p > 0 else None
