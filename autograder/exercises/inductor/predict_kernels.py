@@ -29,6 +29,11 @@ def random_chain(draw: Draw, count: int, also: tuple[str, ...] = tuple(LINES)) -
     return [draw.choice([step for step in also if step != left_out]) for _ in range(count)]
 
 
+def work(draw: Draw) -> Chain:
+    """Return one to three generated steps that no product takes along."""
+    return [draw.choice(("sine", "in_place", "share")) for _ in range(draw.integer(1, 3))]
+
+
 def predicts(part: str, programs: Callable[[Draw], list[Chain]]) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer's entry `part`, "kernels" or "calls", equals Inductor's for every program.
 
@@ -61,8 +66,12 @@ def _number(found: Any, part: str) -> Any:
 
 def few(draw: Draw) -> list[Chain]:
     """Return programs of one graph with one library call, with two, and random ones."""
-    telling = [["product", "bias", "sine"], ["sort", "sine", "sort"], ["sine", "in_place", "share", "sine", "product"]]
-    return [*telling, *straight(draw)[:5]]
+    telling = [
+        ["product", draw.choice(SUMS), *work(draw)],
+        [*work(draw), "sort", *work(draw), "sort"],
+        [*work(draw), "in_place", "share", *work(draw), "product"],
+    ]
+    return [*telling, *straight(draw)]
 
 
 def straight(draw: Draw) -> list[Chain]:
@@ -71,14 +80,14 @@ def straight(draw: Draw) -> list[Chain]:
     some = ("sine", "bias", "residual", "in_place", "share", "transpose", "product", "sort")
     first, second = draw.sample(SUMS, 2)
     telling = [
-        ["sine", "share", "product", first, "sine"],
-        ["product", first, "product", second, draw.choice(("product", "sort"))],
-        ["product", "sine", "product"],
-        ["bias", "product", "transpose", "product"],
-        ["transpose", "product", draw.choice(SUMS), "product"],
-        ["share", "product", "transpose", draw.choice(SUMS)],
-        ["product", "transpose", "transpose", draw.choice(SUMS)],
-        ["product", draw.choice(SUMS), draw.choice(SUMS)],
+        [*work(draw), "share", "product", first, "sine"],
+        ["product", first, "product", second, draw.choice(("product", "sort")), *work(draw)],
+        ["product", *work(draw), "product"],
+        ["bias", *work(draw), "product", "transpose", "product"],
+        ["transpose", "product", draw.choice(SUMS), "product", *work(draw), "product"],
+        [*work(draw), "product", "transpose", draw.choice(SUMS)],
+        [*work(draw), "product", "transpose", "transpose", draw.choice(SUMS)],
+        [*work(draw), "product", draw.choice(SUMS), draw.choice(SUMS)],
     ]
     return draw.sample([*telling, *(random_chain(draw, n, some) for n in (3, 5, 6, 7))], 12)
 
@@ -86,7 +95,10 @@ def straight(draw: Draw) -> list[Chain]:
 def with_breaks(draw: Draw) -> list[Chain]:
     """Return programs of several graphs."""
     some = ("sine", "bias", "share", "in_place", "transpose", "product", "break", "sort")
-    telling = [["sine", "break", "sine", "product"], ["product", "break", "bias", "sine", "sort"]]
+    telling = [
+        [*work(draw), "break", *work(draw), "product"],
+        ["product", "break", draw.choice(SUMS), *work(draw), "sort"],
+    ]
     return [*telling, *(random_chain(draw, n, some) for n in (4, 6, 8))]
 
 
@@ -94,13 +106,13 @@ def of_everything(draw: Draw) -> list[Chain]:
     """Return long programs of all kinds of steps, including unused values and values that are also returned."""
     draw = draw.shared("everything")
     telling = [
-        ["sine", "product", "keep", draw.choice(SUMS)],
-        ["product", "unused", draw.choice(SUMS), "product"],
+        [*work(draw), "product", "keep", draw.choice(SUMS)],
+        ["product", "unused", draw.choice(SUMS), "product", *work(draw)],
         ["transpose", "transpose", "bias", "product", "transpose", "transpose", draw.choice(SUMS)],
-        ["unused", "product", "keep", "sort"],
-        ["sine", "unused", "break", "product", "keep"],
+        ["unused", "product", "keep", "sort", *work(draw)],
+        [*work(draw), "unused", "break", "product", "keep"],
     ]
-    return [*telling, *(random_chain(draw, n) for n in (6, 8, 10, 12))]
+    return [*telling, *(random_chain(draw, n) for n in (6, 7, 8, 9, 10, 12))]
 
 
 EXERCISE = Exercise(
