@@ -105,7 +105,7 @@ def test_a_table_counts_each_layer_once(monkeypatch):
 
     table = json.loads(table_of("17_baseline", (3,)))
 
-    assert len(asked) == len(table["results"]) == 2  # two checks ask about both layers
+    assert len(asked) == len(table["results"]) == 4  # two checks ask about all four layers
 
 
 def test_equal_questions_are_asked_once_and_others_each_time():

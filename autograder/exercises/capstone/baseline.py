@@ -1,7 +1,8 @@
 """Exercise 17.1: a baseline record. The host counts the same layer itself; of the environment it checks the form."""
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autograder.exercises.questions import Question, kept
@@ -12,7 +13,8 @@ from autograder.host.kinds.value import ValueAnswer
 from autograder.host.point_shares import share_among
 
 COUNTERS = ("C1", "C2", "C3", "C4", "C5")
-GRAPHS, COSTS = COUNTERS[:2], COUNTERS[2:]
+GRAPHS = COUNTERS[:2]
+COSTS = tuple((name,) for name in COUNTERS[2:])
 LARGEST = 1e15  # of a counter that is compared
 EXACT = 1e-9  # relative, of a ratio of two whole numbers
 VERSION = re.compile(r"\d+\.\d+\S*")
@@ -29,18 +31,18 @@ ENVIRONMENT = {
 known = kept(__name__, "known")
 
 
-def question(draw: Draw, *, single: bool = False, alike: bool = False) -> Question:
-    """Draw a layer and the batches that it gets one after the other.
+def question(draw: Draw, *, alike: bool = False, single: bool = False) -> Question:
+    """Draw a layer and the sizes of the batches that it gets one after the other.
 
-    With `single`, one of them has one example. With `alike`, all have one size, and the layer has no dropout.
+    With `alike`, all have one size, and the layer has no dropout. With `single`, one has one example. Launches depend
+    on whether there is dropout, and on dimensions of size 1, which need no copy.
     """
-    heads = draw.integer(2, 4)
+    heads = draw.integer(1, 4)
     width = heads * draw.integer(3, 6) * 2
-    batches = [draw.integer(2, 5), draw.integer(6, 9), draw.integer(2, 5)]
+    sizes = draw.sample(range(1, 10), 1 if alike else draw.integer(1, 3))
+    batches = [draw.choice(sizes) for _ in range(draw.integer(3, 6))]
     if single:
-        batches = [draw.integer(2, 5), 1, draw.integer(6, 9)]
-    if alike:
-        batches = batches[:1] * 3
+        batches[draw.integer(0, len(batches) - 1)] = 1
     config = {
         "hidden_size": width,
         "num_heads": heads,
@@ -49,7 +51,7 @@ def question(draw: Draw, *, single: bool = False, alike: bool = False) -> Questi
         "dropout": 0.0 if alike else draw.integer(1, 4) / 10,
         "norm_first": bool(draw.integer(0, 1)),
     }
-    return {"config": config, "sequence": draw.integer(4, 12), "batches": batches}
+    return {"config": config, "sequence": draw.choice((1, 4, 6, 8, 10, 12)), "batches": batches}
 
 
 def counters_of(answer: ValueAnswer, asked: Question) -> Mapping[str, Any]:
@@ -75,33 +77,37 @@ def require_counter(found: Mapping[str, Any], name: str, right: float, says: str
         )
 
 
-def _counts(names: tuple[str, ...], answer: ValueAnswer, draw: Draw) -> None:
+def layers(draw: Draw) -> list[Question]:
+    """Draw the layers of the visible checks: four that differ in launches, graphs and sizes."""
     draw = draw.shared("layers")  # shared, because compiling a layer takes time
-    both = [question(draw), question(draw, alike=True)]
-    records = [(asked, counters_of(answer, asked), known(asked)) for asked in both]
+    return [question(draw), question(draw, alike=True), question(draw, single=True), question(draw)]
 
-    def require(name: str) -> None:
-        for asked, found, truth in records:
+
+def _counts(parts: Sequence[tuple[str, ...]], answer: ValueAnswer, draw: Draw) -> None:
+    records = [(asked, counters_of(answer, asked), known(asked)) for asked in layers(draw)]
+
+    def require(names: tuple[str, ...]) -> None:
+        for (asked, found, truth), name in itertools.product(records, names):
             wrong = truth["wrong"].get(name, [])
             says = next((says for value, says in wrong if value == found.get(name)), truth["says"][name])
             require_counter(found, name, truth["right"][name], says, asked)
 
-    share_among(names, require, noun="counters")
+    share_among(parts, require, noun="counters")
 
 
 def counts_costs(answer: ValueAnswer, draw: Draw) -> None:
-    """Check C3 to C5 of two drawn layers, one without dropout."""
+    """Check C3 to C5 of the drawn layers."""
     _counts(COSTS, answer, draw)
 
 
 def counts_graphs(answer: ValueAnswer, draw: Draw) -> None:
-    """Check C1 and C2 of two drawn layers, one with batches of one size."""
-    _counts(GRAPHS, answer, draw)
+    """Check C1 and C2 of the drawn layers, which count together: C1 is 1 of every layer."""
+    _counts([GRAPHS], answer, draw)
 
 
 def says_where(answer: ValueAnswer, draw: Draw) -> None:
     """Check that the record has a complete environment, in a form that a reader understands."""
-    record = answer.ask(question(draw.shared("layers")), "environment")
+    record = answer.ask(layers(draw)[0], "environment")
     found: Any = record.get("environment") if isinstance(record, dict) else None
     if not isinstance(found, dict):
         raise CheckFailedError(
@@ -132,8 +138,8 @@ EXERCISE = Exercise(
         "graphs.frame_count after the first batch, and C2 what the others add.",
     ),
     checks=(
-        Check("the environment is complete", "environment", 1.5, says_where),
-        Check("launches, bytes and saved bytes", "C3 to C5", 2, counts_costs),
-        Check("graphs and recompiles", "C1 and C2", 2, counts_graphs),
+        Check("the environment is complete", "environment", 0.5, says_where),
+        Check("launches, bytes and saved bytes", "C3 to C5", 2.5, counts_costs),
+        Check("graphs and recompiles", "C1 and C2", 2.5, counts_graphs),
     ),
 )

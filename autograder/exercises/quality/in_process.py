@@ -1,5 +1,6 @@
 """Call an answer of our own in this process: quick, without a sandbox, and never with anything that a student wrote."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,12 @@ class OwnAnswer:
     def ask_each(self, questions: Sequence[Any]) -> list[Any]:
         """Return the answer to each question, as plain data."""
         return [self.ask(question) for question in questions]
+
+    def recount(self, text: str, function: str, question: Any) -> Any:
+        """Return what a function of the host's text gives for a question, as `ValueAnswer.recount` does."""
+        names: dict[str, Any] = {"__name__": "recount"}
+        exec(compile(text, "<recount>", "exec", dont_inherit=True), names)
+        return names[function](json.dumps(question))
 
     @property
     def elsewhere(self) -> "OwnAnswer":

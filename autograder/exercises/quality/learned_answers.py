@@ -22,6 +22,7 @@ from autograder.exercises.questions import Results
 from autograder.exercises.registry import hidden_part
 from autograder.host.draw import Draw
 from autograder.host.exercise import REFERENCE, CheckFailedError
+from autograder.host.kinds.analysis import Asked
 from autograder.host.session import AnswerFailedError
 
 WORD = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|[^\w\s]+")
@@ -61,8 +62,9 @@ class Noting(OwnAnswer):
 
 
 def text_of(question: Any, *more: str) -> str:
-    """Return one text for a question of plain data and the entries that are wanted of its answer."""
-    return json.dumps([question, *more], sort_keys=True)
+    """Return one text for a question and the entries wanted of its answer; a program is what it is made of."""
+    asked = [question.make, dict(question.arguments)] if isinstance(question, Asked) else question
+    return json.dumps([asked, *more], sort_keys=True)
 
 
 def memory(exercise_id: str, seeds: Iterable[int] = range(SEEDS), *, hidden: bool = False) -> Remembered:

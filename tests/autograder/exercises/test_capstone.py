@@ -78,7 +78,7 @@ def test_an_odd_number_costs_the_checks_that_read_it_and_never_the_grading(odd):
     )
     found = judged(RECORD, record, hidden=False)
     assert found.status is ExerciseStatus.GRADED
-    assert found.points <= 1  # True is no 1, and one counter of two is 1
+    assert found.points == 0  # True is no 1
     measurement = f"{{'counter': 'kernels', 'unit': 'launches', 'before': {odd}, 'after': {odd}}}"
     log = (
         f"def work_log(question):\n    return {{'entries': [{{'measurement': {measurement}, 'verdict': {odd}}}] * 3}}\n"

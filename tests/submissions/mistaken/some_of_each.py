@@ -104,7 +104,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 16_port_trainer = 8: no seed for dropout
 # %% unanswered 16_compile_task
 # %% mistake 16_counter_callback = 7: counts batches
-# %% mistake 17_baseline = 8.5: no environment
+# %% mistake 17_baseline = 9.5: no environment
 # %% mistake 17_optimise_step = 0: a p by heart
 # %% unanswered 17_review_fusion
 # %% mistake 17_work_log = 3.5: a dead end that was kept

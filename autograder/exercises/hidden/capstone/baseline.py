@@ -1,12 +1,14 @@
 """Hidden checks and controls of exercise 17.1."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
 from autograder.exercises.capstone import baseline as visible
 from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.questions import Question
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
@@ -16,6 +18,7 @@ from course_lib.graph import cost, saved_for_backward
 from course_lib.models import TransformerConfig, TransformerLayer
 
 ANSWERS = Answers(__name__)
+Counters = Mapping[str, Any]
 SAYS = {
     "C1": "It is the number of graphs after the first batch.",
     "C2": "It is the number of graphs that the later batches add. Dynamo remembers earlier calls: reset it first.",
@@ -48,10 +51,10 @@ def recount(text):
 
 
 def known(asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the counters of a question with batches of 2 or more, and wrong ones with their sentences.
+    """Return the counters of a question, and wrong ones with their sentences.
 
-    C1 and C2 follow from Dynamo's rule: the first size is fixed, and the first change makes it dynamic. Whether the
-    installed Dynamo follows it is counted by `recounted`.
+    C1 and C2 follow from Dynamo's rule: the first size is fixed, the first change makes it dynamic, and a batch of one
+    example has a graph of its own. Whether the installed Dynamo follows it is counted by `recounted`.
     """
     config, batches = asked["config"], asked["batches"]
     layer = TransformerLayer(TransformerConfig(**config)).train()
@@ -60,9 +63,10 @@ def known(asked: Mapping[str, Any]) -> Mapping[str, Any]:
     whole = cost(lambda x: layer(x).square().mean().backward(), given)
     quiet = cost(layer.eval(), given)
     extra = eager.bytes_moved / eager.minimum_bytes
-    changes = len(set(batches)) > 1
+    first, *later = batches
+    graphs = (1 in later and first > 1) + any(size not in (1, first) for size in later)
     training = "Dropout does nothing in evaluation mode; count in training mode, `layer.train()`."
-    right = {"C1": 1, "C2": int(changes), "C3": eager.launches, "C4": extra, "C5": saved}
+    right = {"C1": 1, "C2": graphs, "C3": eager.launches, "C4": extra, "C5": saved}
     wrong = {
         "C2": [[right["C2"] + 1, "That is all graphs, the first as well. C2 is what the later batches add."]],
         "C3": [
@@ -88,39 +92,42 @@ def recounted(answer: ValueAnswer, asked: Mapping[str, Any]) -> dict[str, float]
 
 
 def agrees_with_a_recount(answer: ValueAnswer, draw: Draw) -> None:
-    """Check all counters of a layer that gets a batch of one example, which Dynamo treats apart."""
-    asked = visible.question(draw, single=True)
-    found, right = visible.counters_of(answer, asked), recounted(answer, asked)
+    """Check all counters of two layers, one of which gets a batch of one example; C1 and C2 count together."""
+    drawn = [visible.question(draw, single=True), visible.question(draw)]
+    records = [(asked, visible.counters_of(answer, asked), recounted(answer, asked)) for asked in drawn]
+    _share([visible.GRAPHS, *visible.COSTS], records)
 
-    def require(name: str) -> None:
-        visible.require_counter(found, name, right[name], SAYS[name], asked)
 
-    share_among(visible.COUNTERS, require, noun="counters")
+def _share(parts: Sequence[tuple[str, ...]], records: Sequence[tuple[Question, Counters, Counters]]) -> None:
+    """Require the counters of all layers to be right; each part is worth as much as another."""
+
+    def require(names: tuple[str, ...]) -> None:
+        for (asked, found, right), name in itertools.product(records, names):
+            visible.require_counter(found, name, right[name], SAYS[name], asked)
+
+    share_among(parts, require, noun="counters")
 
 
 def repeats(answer: ValueAnswer, draw: Draw) -> None:
-    """Check that a record comes out the same when another layer was counted in between.
+    """Check that a record comes out the same when two other layers were counted in between.
 
-    Numbers that were invented come again as well, so only costs that are right of the other layer have their share.
+    Numbers that were invented come again as well, so only costs that are right of the other layers have their share.
     """
-    asked, other = visible.question(draw, single=True), visible.question(draw)
+    asked, *others = visible.question(draw, single=True), visible.question(draw), visible.question(draw)
     first = dict(visible.counters_of(answer, asked))
-    between, again = visible.counters_of(answer, other), visible.counters_of(answer, asked)
-    if not set(visible.COUNTERS) <= set(first) or first == between:
+    between = [visible.counters_of(answer, other) for other in others]
+    again = visible.counters_of(answer, asked)
+    if not set(visible.COUNTERS) <= set(first) or first in between:
         raise CheckFailedError("The counters are incomplete, or those of another layer are the same.")
     if first != again:
         differs = [name for name in visible.COUNTERS if first[name] != again.get(name)]
         changed = ", ".join(f"{name} {first[name]!r:.20} and {again.get(name)!r:.20}" for name in differs)
         raise CheckFailedError(
-            f"Counted twice, with another layer in between, the same layer has {changed}. Dynamo remembers what it "
+            f"Counted twice, with other layers in between, the same layer has {changed}. Dynamo remembers what it "
             "compiled: call torch._dynamo.reset() first, and use a CompileCounter of your own each time."
         )
-    right = known(other)["right"]
-    share_among(
-        visible.COSTS,
-        lambda name: visible.require_counter(between, name, right[name], SAYS[name], other),
-        noun="counters",
-    )
+    records = [(asked, found, known(asked)["right"]) for asked, found in zip(others, between, strict=True)]
+    _share(visible.COSTS, records)
 
 
 STUBBORN = """
@@ -141,12 +148,12 @@ HIDDEN = HiddenPart(
         Control(
             "nothing in the record", "def baseline(question):\n    return {'environment': {}, 'counters': {}}\n", 0
         ),
-        ANSWERS.edited("no environment", 8.5, ("environment().to_json()", "{}")),
-        ANSWERS.edited("an environment as text", 8.5, ("environment().to_json()", "str(environment())")),
+        ANSWERS.edited("no environment", 9.5, ("environment().to_json()", "{}")),
+        ANSWERS.edited("an environment as text", 9.5, ("environment().to_json()", "str(environment())")),
         ANSWERS.edited("no reset", 10, ("torch._dynamo.reset()", "pass"), below=True),
-        ANSWERS.edited("bytes for C4", 8.6667, (" / forward.minimum_bytes", ""), below=True),
-        ANSWERS.edited("all graphs for C2", 8.4, ("numbers[-1] - numbers[0]", "numbers[-1]")),
-        ANSWERS.edited("in evaluation mode", 4.7, (".train()", ".eval()")),
+        ANSWERS.edited("bytes for C4", 8, (" / forward.minimum_bytes", ""), below=True),
+        ANSWERS.edited("all graphs for C2", 6.75, ("numbers[-1] - numbers[0]", "numbers[-1]")),
+        ANSWERS.edited("in evaluation mode", 3.75, (".train()", ".eval()")),
         ANSWERS.edited(
             "the last batch is counted",
             10,
@@ -159,14 +166,14 @@ HIDDEN = HiddenPart(
             ("forward.bytes_moved / forward.minimum_bytes", "forward.minimum_bytes / forward.bytes_moved"),
             below=True,
         ),
-        ANSWERS.edited("operators in place of graphs", 8, ("graphs.frame_count", "graphs.op_count"), below=True),
+        ANSWERS.edited("operators in place of graphs", 7, ("graphs.frame_count", "graphs.op_count"), below=True),
         ANSWERS.edited(
             "the step in place of its forward pass",
-            8,
+            6,
             ("cost(layer, inputs[:1])", "cost(lambda x: layer(x).sum().backward(), inputs[:1])"),
             below=True,
         ),
-        ANSWERS.edited("saved bytes in kB", 9, ("'C5': saved", "'C5': saved / 1000"), below=True),
+        ANSWERS.edited("saved bytes in kB", 8, ("'C5': saved", "'C5': saved / 1000"), below=True),
     ),
     right_here={"wrong in the first entry only": "it changes the processor's name, and any name is a right one"},
 )

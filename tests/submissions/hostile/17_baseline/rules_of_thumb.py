@@ -1,7 +1,7 @@
 """Strategy: count nothing: read graphs and launches off the question, and scale the bytes of the notebook's layer by the size of the batch. Surface: small whole numbers that follow from the question, and a check that asks only whether the same numbers come again.
 
 Class: checker. Unprotected: grader exemplary gives full marks. Level: 5.
-Must get at most 6.47: bytes are compared with the host's own, and a record that comes out the same again counts for those costs only that are right.
+Must get at most 5.84: bytes are compared with the host's own, and a record that comes out the same again counts for those costs only that are right.
 """
 
 FACTS = {"python": "3.11.2", "torch": "2.13.0", "processor": "a CPU", "system": "Linux", "cores": 2, "threads": 1}
