@@ -222,7 +222,9 @@ def flops_of(operator: Any, args: tuple[object, ...], kwargs: Mapping[str, objec
 @functools.cache
 def _formulas() -> Mapping[object, Callable[..., int]]:
     by_shape = {operator: flop_counter.shape_wrapper(formula) for operator, formula in attention_on_cpu().items()}
-    return {**flop_counter.flop_registry, **by_shape}
+    registry, aten = flop_counter.flop_registry, torch.ops.aten
+    in_place = {aten.addmm_: registry[aten.addmm], aten.baddbmm_: registry[aten.baddbmm]}
+    return {**registry, **in_place, **by_shape}
 
 
 def attention_on_cpu() -> Mapping[object, Callable[..., int]]:

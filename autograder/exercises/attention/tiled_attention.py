@@ -47,7 +47,7 @@ CHECKED = "bitwise_not isinf isnan nan_to_num abs clamp_min clamp_max fill scala
 FORM = (
     "slice select narrow split split_with_sizes chunk unbind cat stack pad constant_pad_nd unsqueeze squeeze expand "
     "view reshape _unsafe_view transpose t permute to _to_copy clone contiguous alias detach zeros ones full "
-    "zeros_like ones_like full_like new_zeros new_full new_ones slice_scatter copy zero flip lift_fresh"
+    "zeros_like ones_like full_like new_zeros new_full new_ones slice_scatter copy zero flip"
 )
 ALLOWED = frozenset(
     f"torch.ops.aten.{name}{ending}"

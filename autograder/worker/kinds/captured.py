@@ -176,6 +176,8 @@ def _plain(graph_module: fx.GraphModule) -> fx.GraphModule:
 def _simplify(node: fx.Node) -> None:
     if node.target is ATEN.detach_.default:
         node.target = ATEN.detach.default  # of a constant: `torch.tensor(0.1)` in a captured function
+    if node.target is ATEN.to.device:  # `x.to(y)`; all tensors are on one device
+        node.target, node.args = ATEN.to.dtype, (node.args[0], *node.args[2:])
     node.kwargs = {k: v for k, v in node.kwargs.items() if k not in FORM and v is not None}
     if isinstance(node.kwargs.get("memory_format"), torch.memory_format):
         solid = node.kwargs["memory_format"] is torch.contiguous_format

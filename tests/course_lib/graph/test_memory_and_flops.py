@@ -82,6 +82,8 @@ FLOPS: dict[str, tuple[Program, int]] = {
     "a_linear_layer": (lambda x, b, w: F.linear(x, w, b), 2 * M * N * N),
     "a_batch_of_products": (lambda x, b, w: x.expand(3, M, N) @ w.expand(3, N, N), 3 * 2 * M * N * N),
     "elementwise": (lambda x, b, w: F.silu(x + b).sum(), 0),
+    "a_product_added_in_place": (lambda x, b, w: w.addmm_(w, w), 2 * N * N * N),
+    "products_added_in_place": (lambda x, b, w: w[None].baddbmm_(w[None], w[None]), 2 * N * N * N),
     "a_convolution": (lambda x, b, w: F.conv1d(x[None], torch.ones(5, M, 3)), 2 * 5 * (N - 2) * M * 3),
     "attention": (lambda x, b, w: F.scaled_dot_product_attention(*[x[None, None]] * 3), 2 * (2 * M * M * N)),
 }

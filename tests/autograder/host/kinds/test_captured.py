@@ -103,7 +103,12 @@ def graded(sandbox, answer, run=None, seed=3):
     return judge(exercise(check), {"setup": SETUP, "answer x": answer}, sandbox=sandbox, seed=seed)
 
 
-@pytest.mark.parametrize("answer", [RIGHT, WITH_COND, WRITES], ids=["where", "cond", "in place"])
+LIKE_ANOTHER = RIGHT.replace("(x + b)", "(x + b).double().to(x)")
+
+
+@pytest.mark.parametrize(
+    "answer", [RIGHT, WITH_COND, WRITES, LIKE_ANOTHER], ids=["where", "cond", "in place", "of another's type"]
+)
 def test_a_right_function_earns_all(sandbox, answer):
     record = graded(sandbox, answer)
     assert record.points == 1, record.checks[0].message or record.message
