@@ -176,19 +176,25 @@ def _is_known_before(answer: ModuleAnswer, draw: Draw, tag: str, values: list[fl
 
 
 def _is_learning_rate(answer: ModuleAnswer, draw: Draw, values: list[float]) -> bool:
-    """Tell whether AdamW moves a weight by about one of these numbers in the first step; true if it cannot be told.
+    """Tell whether AdamW moves a weight by about one of these numbers in the first two steps; true if it is unknown.
 
-    The first or largest one is enough, since a schedule may depend on how many steps will come.
+    The first or largest one is enough, since a schedule may depend on how many steps will come. The second step counts
+    because the rate may be 0 in the first one, and is the next step's if it is logged after `scheduler.step()`.
     """
     run = one_run(answer, draw)
-    try:
-        moved = largest_move(trained(answer, run.text.until(1), run.seed).parameters)
-    except AnswerFailedError as error:
-        if error.fatal:
-            raise
-        return True
-    near = (abs(moved - number) < 0.25 * moved for number in (*values[:2], max(values)))
-    return any(near)  # weight decay moves it a little further
+    before: Mapping[str, torch.Tensor] = {}
+    for steps in (1, 2):
+        try:
+            after = trained(answer, run.text.until(steps), run.seed).parameters
+        except AnswerFailedError as error:
+            if error.fatal:
+                raise
+            return True
+        moved = largest_move(after, before)
+        if any(abs(moved - number) < 0.25 * moved for number in (*values[:2], max(values))):
+            return True  # weight decay moves it a little further
+        before = after
+    return False
 
 
 def _graph(answer: ModuleAnswer, draw: Draw) -> None:
@@ -301,9 +307,10 @@ def learned(state: Mapping[str, torch.Tensor], text: Text) -> bool:
     return found < text.unigram_nats() - CLEARLY_NATS
 
 
-def largest_move(state: Mapping[str, torch.Tensor]) -> float:
-    """Return how far the weights of LayerNorms are from 1, where they begin."""
-    return max(float((value - 1).abs().max()) for name, value in state.items() if name.endswith("norm.weight"))
+def largest_move(state: Mapping[str, torch.Tensor], before: Mapping[str, torch.Tensor] | None = None) -> float:
+    """Return how far the weights of LayerNorms are from those in `before`, or from 1, where they begin."""
+    moves = (value - (before or {}).get(name, 1.0) for name, value in state.items() if name.endswith("norm.weight"))
+    return max(float(move.abs().max()) for move in moves)
 
 
 def _learns(answer: ModuleAnswer, draw: Draw) -> None:

@@ -115,6 +115,19 @@ HIDDEN = HiddenPart(
             ("lr=0.01)", "lr=0.01)\n    plan = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.02, len(hidden) + 1)"),
             ("optimizer.step()", "optimizer.step()\n            plan.step()"),
         ),
+        *(
+            ANSWERS.edited(
+                f"logs the learning rate of the next step, which begins at {first}",
+                12,
+                (
+                    "lr=0.01)",
+                    f"lr=0.01)\n    plan = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: min(1, {scale}))",
+                ),
+                ("optimizer.step()", "optimizer.step()\n            plan.step()"),
+                ("length.item()", "plan.get_last_lr()[0]"),
+            )
+            for first, scale in (("an eighth", "(s + 1) / 8"), ("0", "s / 8"))
+        ),
         ANSWERS.edited("a second scalar that is 1", 10, ("length.item()", "1.0")),
         ANSWERS.edited("a second scalar that counts", 10, ("length.item()", "float(step)")),
         ANSWERS.edited("without a step of the optimiser", 5, ("optimizer.step()", "pass")),
