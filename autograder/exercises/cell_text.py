@@ -5,6 +5,7 @@ a notebook runs and the grade does not, practice and grade name in the same sent
 """
 
 import ast
+import itertools
 import re
 import textwrap
 
@@ -23,8 +24,12 @@ _COMMAND = re.compile(
     r"^[ \t]*+(?:\w[\w., ]*+=[ \t]*+)?+(?:%{1,2}[A-Za-z_]|![^\s=])|^[ \t]*+\?{0,2}[\w.]++\?{1,2}[ \t]*+$", re.MULTILINE
 )
 
-_FIRST_PROMPT = re.compile(r">>>(?: |$)|In \[\d+\]: ", re.MULTILINE)
-_PROMPT = re.compile(r"^(?:(?:>>>|\.\.\.)(?: |$)|In \[\d+\]: |[ \t]*\.{3,}: ?)", re.MULTILINE)
+# As in `IPython.core.inputtransformer2`.
+_FIRST = re.compile(r"\s*>>>[ \t]?")
+_NEXT = re.compile(r"\s*\.\.\.[ \t]?")
+_NUMBERED = re.compile(r"(?:(?:\[nav\]|\[ins\])? )?In \[\d+\]: |\s*\.{3,}: ?")
+_QUOTES = re.compile(r"(?<!\\)(\"\"\"|\'\'\')")
+_PREFIX = re.compile(r"[rubf]*", re.IGNORECASE)
 
 
 def as_ipython_reads(text: str) -> str:
@@ -39,8 +44,48 @@ def as_ipython_reads(text: str) -> str:
         return text
     lines = text.splitlines(keepends=True)
     first = next((number for number, line in enumerate(lines) if not line.isspace()), 0)
-    dedented = textwrap.dedent("".join(lines[first:]))
-    return _PROMPT.sub("", dedented) if _FIRST_PROMPT.match(dedented) else dedented
+    lines = _without_python_prompts(textwrap.dedent("".join(lines[first:])).splitlines(keepends=True))
+    numbered = any(map(_NUMBERED.match, lines[:2]))
+    return "".join(_without(_NUMBERED, line) for line in lines) if numbered else "".join(lines)
+
+
+def _without_python_prompts(lines: list[str]) -> list[str]:
+    """Remove `>>>` and `...` from lines outside of texts in triple quotes, if any of these begins with `>>>`."""
+    quoted = _are_quoted(lines)
+    if not any(_FIRST.match(line) for line, kept in zip(lines, quoted, strict=True) if not kept):
+        return lines
+    read = list[str]()
+    for kept, numbers in itertools.groupby(range(len(lines)), quoted.__getitem__):
+        part = [lines[number] for number in numbers]
+        bare = part if kept else [_without(_FIRST if _FIRST.match(line) else _NEXT, line) for line in part]
+        read += part if bare == part else textwrap.dedent("".join(bare)).splitlines(keepends=True)
+    return read
+
+
+def _are_quoted(lines: list[str]) -> list[bool]:
+    """Tell of each line whether it is in a text in triple quotes that has no prompts of its own, such as a docstring.
+
+    A text that begins after something else in its line, or behind a prompt that is not the first one, has prompts.
+    """
+    quoted, quotes, kept, prompted = list[bool](), "", False, False
+    for line in lines:
+        quoted.append(kept)
+        for number, found in enumerate(_QUOTES.finditer(line)):
+            if not quotes:
+                before = line[: 0 if number else found.start()]
+                bare = _without(_NEXT, _without(_FIRST, before))
+                begins = not number and _PREFIX.fullmatch(bare.strip()) is not None
+                kept = begins and not (prompted and bare != before)
+                quotes, quoted[-1] = found[0], kept
+            elif quotes == found[0]:
+                quotes, kept = "", False
+        prompted = prompted or _FIRST.match(line) is not None
+    return quoted
+
+
+def _without(prompt: re.Pattern[str], line: str) -> str:
+    found = prompt.match(line)
+    return line[found.end() :] if found else line
 
 
 def only_in_a_notebook(text: str) -> str:

@@ -60,6 +60,38 @@ def test_a_paste_is_graded_as_the_notebook_ran_it(pasted):
     assert answers_in({"cells": [cell("04_read_a_graph", pasted)]})[0] == {"04_read_a_graph": PASTED}
 
 
+QUOTED = 'def f(x):\n    """Halve.\n\n    >>> f(2)\n    ... 1\n    """\n    return x / 2'
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "# my answer\n>>> def f(x):\n...     return x",
+        "import math\n\n\n    >>> def f(x):\n    ...     return x\n    >>> y = 1",
+        ">>> x = [\n...   1,\n>>> ]",
+        "# mine\nIn [12]: def f(x):\n    ...:     return x",
+        "[ins] In [3]: def f(x):\n         ...:     return x",
+        "[nav] In [3]: y = 1\n",
+        " In [3]: y = 1\n",
+        "# one\n# two\nIn [3]: y = 1\n",
+        QUOTED,
+        "\n".join(f">>> {line}" for line in QUOTED.splitlines()),
+        f"{QUOTED}\n>>> y = f(1)",
+        "x: list = ...\n...\n",
+        "a = 1\n>>>b = 2\n>>>\n",
+        's = """\n>>> kept\n"""\nt = ">>> kept"\n',
+        "    a = 1\n    b = 2\n\n\n",
+        "",
+        " \n\t\n",
+    ],
+)
+def test_prompts_are_removed_where_the_notebook_removes_them(pasted):
+    answer = answers_in({"cells": [cell("04_read_a_graph", pasted)]})[0]["04_read_a_graph"]
+    manager = TransformerManager()
+    manager.line_transforms, manager.token_transformers = [], []
+    assert answer.rstrip("\n") == manager.transform_cell(pasted).rstrip("\n")
+
+
 @pytest.mark.parametrize(
     "odd", [{"cells": [{"metadata": []}]}, {"cells": [{"metadata": {"nbgrader": "x"}}]}, {"cells": [cell(["x"], 1)]}]
 )
