@@ -220,32 +220,60 @@ def one_group(name: str, cases: Callable[[Draw], list[Case]]) -> Run:
                     f"{name} runs as {len(found)} fusion groups, and alone outside of them: {listed}{case.where}. One "
                     f"group should hold everything elementwise: no matrix product, no copies.{outside_too}"
                 )
-            if not set(CURVES) & set(found[0]):
+            if not CURVES & set(found[0]):
                 raise CheckFailedError(
-                    f"{name} has a group of {', '.join(found[0])}: none of {', '.join(CURVES)} is in it."
+                    f"{name} has a group of {', '.join(found[0])}: none of tanh, sigmoid, exp, gelu, erf is in it."
                 )
         agrees(name, cases)(answer, draw)
 
     return run
 
 
-CURVES = ("aten::tanh", "aten::sigmoid", "aten::exp", "aten::gelu")
-CASTS = ("aten::to", "aten::type_as")
+FUNCTIONS = "tanh sigmoid exp gelu erf silu cosh sinh sin cos softmax"
+CURVES = {f"aten::{name}" for name in FUNCTIONS.split()}
+POWERS = CURVES | {"aten::pow"}  # a power of a number is a curve, too
+BEFORE = "add sub rsub mul multiply div true_divide divide neg negative square addcmul addcdiv reciprocal sqrt rsqrt"
+BEFORE += " lerp zeros_like ones_like full_like clone add_ sub_ mul_ div_"
+ARITHMETIC = {f"aten::{name}" for name in BEFORE.split()} | REDUCTIONS | POWERS
+MOST_CURVES, MOST_POWERS = 2, 5  # by hand one curve is enough, with three powers; more than four values give a slope
 
 
 def require_derived(answer: ArchiveAnswer, case: Case) -> None:
-    """Raise `CheckFailedError` for a derivative that is the difference of two values of the function.
+    """Raise `CheckFailedError` for a derivative that is made of several values of the function.
 
-    In single precision such a difference is far off. So a second value of one curve is allowed, and a cast is, but not
-    a second value in double precision.
+    In single precision, two values are far too few for a slope. So no others are allowed, in no other precision, in no
+    loop, and in no tensor with more elements than x, which joins or a tensor of numbers would make.
     """
-    nodes = list(every_node(answer.optimised(answer.function(BACKWARD), [case])))
+    graph = answer.optimised(answer.function(BACKWARD), [case])
+    nodes = [node for node in every_node(graph) if node.tensors]
     kinds = [node.kind for node in nodes]
-    if any(kinds.count(curve) > 1 for curve in CURVES) and any(n.doubles or n.kind in CASTS for n in nodes):
-        raise CheckFailedError(
-            f"{BACKWARD} computes the function at two places in another precision, as for a difference quotient. "
-            "Derive the formula by hand: the product rule for 0.5 * h and the bracket, and the chain rule inside tanh."
-        )
+    last = max((place for place, kind in enumerate(kinds) if kind in POWERS), default=0)
+    if other := [n.kind for n in nodes if n.doubles or n.kind in ("aten::to", "aten::type_as")]:
+        found = f"changes the precision, by {other[0]}"
+    elif other := [kind for kind in kinds[:last] if _makes(kind) and kind not in ARITHMETIC]:
+        found = f"puts what {other[0]} makes into a curve"
+    elif _most(graph, CURVES) > MOST_CURVES or _most(graph, POWERS) > MOST_POWERS:
+        found = "computes curves at many places"
+    else:
+        return
+    raise CheckFailedError(
+        f"{BACKWARD} {found}, as for a difference quotient. Derive the formula by hand: the product rule for 0.5 * h "
+        f"and the bracket, and the chain rule inside tanh. One tanh is enough: at most {MOST_CURVES} values of curves "
+        "are taken, without a cast."
+    )
+
+
+def _makes(kind: str) -> bool:
+    return kind == "prim::Constant" or kind.startswith("aten::")
+
+
+def _most(nodes: Sequence[Any], kinds: Collection[str]) -> int:
+    """Return how many operators of these kinds one run calls: of one branch, and in a loop more than are allowed."""
+    count = 0
+    for node in nodes:
+        inner = max(_most(each, kinds) for each in (*node.blocks, node.subgraph))
+        count += (node.kind in kinds) + inner * (MOST_POWERS + 1 if node.kind == "prim::Loop" else 1)
+    return count
 
 
 SMALL = [(4, 8), (3, 5)]

@@ -83,6 +83,7 @@ HIDDEN = HiddenPart(
             ("def bias_gelu(", "@torch.jit.script\ndef bias_gelu("),
             ("def bias_gelu_backward(", "@torch.jit.script\ndef bias_gelu_backward("),
         ),
+        ANSWERS.file("derived by autograd", 15),  # the task calls it fair
         ANSWERS.edited("forward alone", 5.5, ("def bias_gelu_backward(", "def another(")),
         ANSWERS.edited("without the incoming gradient", 5.5, ("inner) * grad", "inner) * torch.ones_like(grad)")),
         ANSWERS.edited("a way of its own for other sizes", 15, (f"    return {FORMULA}", BRANCH), below=True),
