@@ -20,7 +20,7 @@ NAMES = ("the gradient by x", "by bias", "by residual", "by weight", "by shift")
 ARITHMETIC = "add sub rsub mul div neg pow sqrt rsqrt reciprocal sum mean"
 FORM = "unsqueeze squeeze expand view reshape"
 ALLOWED = frozenset(f"torch.ops.aten.{name}" for name in f"{ARITHMETIC} {FORM}".split())
-MOST_CALLS = 30  # by hand 23 are enough; of autograd's own graph 32 are left when it is cleaned up
+MOST_CALLS = 30  # by hand 23 to 30; of autograd's graph 32 are left without repetitions, 30 after a pass of one's own
 NEAR: Mapping[torch.dtype, Mapping[str, float]] = {  # by which a known mistake is told; one without eps is very close
     torch.float32: {"rtol": 1e-4, "atol": 1e-5},
     torch.float64: {"rtol": 1e-8, "atol": 1e-10},

@@ -1,7 +1,8 @@
 """Exercise 00.1: run the doctor on the machine where the answer runs.
 
-The host compares the answer with its own doctor's report, so values copied from another machine are wrong. An answer
-that asks the machine in another way, such as by `importlib.metadata`, is right: it asks where it runs.
+The host compares the answer with its own doctor's report, so values of a machine with other versions are wrong. Values
+copied from a machine of the same image, such as a hub's, are right: nothing in them shows who asked. An answer that
+asks the machine in another way, such as by `importlib.metadata`, is right, too: it asks where it runs.
 """
 
 import functools
