@@ -5,18 +5,24 @@ Python's parser refuses what nests too deep for itself. What it accepts can stil
 `repr`, `copy.deepcopy`. So a text has a limit of characters and its tree a limit of levels, counted without recursion.
 A number in base 16 has no such limit as Python sets for base 10, and fails where it is printed.
 
+`ast.unparse` of CPython 3.11 ends some f-strings at a quote within, so that what follows is code. So a text that the
+host wrote of a tree runs only if it is read as this tree again.
+
 CPython 3.11 before 3.11.8 counts the levels of the tree that it builds in one place for all threads. Where two build
 trees at once, one of them ends with `SystemError` (CPython, gh-106905). So one thread at a time parses here.
 """
 
 import ast
 import contextlib
+import copy
 import threading
+from collections.abc import Iterable, Sequence
 
 MAX_CHARACTERS = 200_000
 MAX_LEVELS = 100  # each takes about four calls in `ast.unparse`, and Python allows a thousand
 
 MAX_BITS = 1_024  # of an integer
+GUARD = "__name__ == '__main__'"
 TRIES = 3  # of CPython's parser, which other code in another thread may disturb
 
 _PARSER = threading.Lock()
@@ -58,6 +64,83 @@ def tree_of(text: str) -> ast.Module:
             with contextlib.suppress(SystemError):
                 return ast.parse(text)
         return ast.parse(text)
+
+
+def text_in_lines(tree: ast.Module) -> str:
+    r"""Return a text of a tree that came through `parsed`, or of copies of its nodes: each statement in its line.
+
+    >>> text_in_lines(parsed("\n\nx = (1+\n1); y = 2\nif x: y = 3; x = 4"))
+    '\n\nx = 1 + 1\ny = 2\nif x: y = 3; x = 4'
+
+    Raises `UnreadableSourceError` unless the text is read as this tree again.
+    """
+    lines: list[str] = []
+    with contextlib.suppress(SyntaxError, ValueError, AttributeError, TypeError):
+        _put(tree.body, 0, lines)
+        if ast.dump(tree_of("\n".join(lines))) == ast.dump(tree):
+            return "\n".join(lines)
+    raise UnreadableSourceError("something in it cannot be written again, such as an f-string that holds quotes")
+
+
+def _put(statements: Sequence[ast.stmt], depth: int, lines: list[str]) -> None:
+    simple = not any(hasattr(each, "body") for each in statements)
+    inline = simple and depth > 0 and {each.lineno for each in statements} == {len(lines)}
+    last = 0  # the line in which the statement before ends, if one may follow it there
+    for each in statements:
+        behind = "; " if last == each.lineno == len(lines) else " " if inline else ""
+        for decorator in getattr(each, "decorator_list", ()):
+            _put_line(f"@{ast.unparse(decorator)}", decorator.lineno, depth, lines)
+        _put_line(ast.unparse(_head(each)), each.lineno, depth, lines, behind)
+        last = 0 if hasattr(each, "body") else each.end_lineno or 0
+        _put(getattr(each, "body", ()), depth + 1, lines)
+        other = getattr(each, "orelse", [])
+        while len(other) == 1 and isinstance(each, ast.If) and isinstance(other[0], ast.If):
+            _put_line(f"el{ast.unparse(_head(other[0]))}", other[0].lineno, depth, lines)
+            _put(other[0].body, depth + 1, lines)
+            other = other[0].orelse
+        if other:
+            _put_line("else:", other[0].lineno - 1, depth, lines)
+            _put(other, depth + 1, lines)
+
+
+def _put_line(text: str, line: int, depth: int, lines: list[str], behind: str = "") -> None:
+    if behind:
+        lines[-1] += behind + text
+    else:
+        lines += [""] * (line - 1 - len(lines))
+        lines += ("    " * depth + text).split("\n")
+
+
+def _head(statement: ast.stmt) -> ast.stmt:
+    """Return a statement without its decorators and without the statements in it."""
+    inside = [name for name in ("body", "orelse", "decorator_list") if hasattr(statement, name)]
+    head = copy.copy(statement)
+    vars(head).update({name: [] for name in inside})
+    return head
+
+
+def unparsed(node: ast.AST | None) -> str:
+    """Return what `ast.unparse` writes, for messages and comparisons; empty for what it cannot write."""
+    try:
+        return "" if node is None else ast.unparse(node)
+    except (ValueError, TypeError, KeyError, AttributeError):  # the last three from no tree that a parser made
+        return ""
+
+
+def ids_under(roots: Iterable[ast.AST]) -> set[int]:
+    """Return the ids of all nodes of some trees; what lies in several of them is walked once."""
+    found, waiting = set[int](), list(roots)
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in found:
+            found.add(id(node))
+            waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def is_main_guard(statement: ast.stmt) -> bool:
+    """Tell whether it is `if __name__ == "__main__":`, whose body does not run where a text is graded."""
+    return isinstance(statement, ast.If) and not statement.orelse and unparsed(statement.test) == GUARD
 
 
 def _constant(node: ast.AST) -> object:

@@ -7,6 +7,7 @@ it; the answer is tensors, which the host compares.
 import builtins
 import linecache
 import math
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ from autograder.worker.tensors import call_on_tensors
 
 OPERATOR, ON_TRITON = "torch.ops.", "on Triton "
 BUILTINS = """
-    abs all any bool enumerate float int isinstance len list max min range reversed slice sum tuple zip
+    abs all any bool divmod enumerate float int isinstance len list max min range reversed slice str sum tuple zip
     NotImplementedError RuntimeError ValueError __import__
 """
 """PyTorch itself imports where it is called; no text of operators can name that function."""
@@ -83,6 +84,7 @@ def _given(text: str, stand_in: _StandIn) -> Names:
 
     names: Names = {"torch": torch, "F": F, "math": math, "Tensor": torch.Tensor, "custom_op": custom_op}
     kernels = {"add_norm": stand_in.add_norm, "add_norm_backward": stand_in.add_norm_backward}
+    names |= {each: getattr(typing, each) for each in ("List", "Optional", "Sequence", "Tuple", "Union")}
     names |= {**kernels, "launcher": lambda name: kernels[name]}
     names["__builtins__"] = {each: getattr(builtins, each) for each in BUILTINS.split()}
     if "uniform_numbers" in text:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from autograder.exercises.row_kernel_checks import Formula, Step, either, follows, founded, once, right
 from autograder.exercises.triton_kernels.block_end_forward import kept, normalised
 from autograder.host.checks.kernel_checks import Demand, apart, holds, inside, resembles, shared_out
-from autograder.host.checks.row_kernel_checks import Formula, Step, either, follows, founded, once, right
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, promoted

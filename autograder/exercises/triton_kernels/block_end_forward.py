@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from autograder.exercises.row_kernel_checks import Formula, Step, either, follows, founded, once, right
 from autograder.host.bandwidth import Bandwidth
 from autograder.host.checks.kernel_checks import Demand, apart, holds, inside, resembles, shared_out
-from autograder.host.checks.row_kernel_checks import Formula, Step, either, follows, founded, once, right
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.callable import Case

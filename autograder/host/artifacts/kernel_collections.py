@@ -8,6 +8,9 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from autograder.host.artifacts import kernel_words as words
+from autograder.host.source_text import ids_under
+
 RANGES = ("range", "tl.range", "tl.static_range")
 UNROLLED = "tl.static_range"
 Kernels = Mapping[str, ast.FunctionDef]
@@ -26,9 +29,9 @@ def growths(kernels: Kernels) -> Iterator[Growth]:
     """Return what is refused in kernels, by the name of each; the trees are read without recursion."""
     calls = {name: list(_calls(function, kernels)) for name, function in kernels.items()}
     for name, function in kernels.items():
-        if name in _reached({called for called, _ in calls[name]}, calls):
+        if name in _reached({each for each, _ in calls[name]}, calls):
             yield Growth(function, function, "it calls itself; Triton compiles no recursion. Write a loop.")
-    repeated = _reached({called for found in calls.values() for called, inside in found if inside}, calls)
+    repeated = _reached({each for found in calls.values() for each, inside in found if inside}, calls)
     several = {name for name, function in kernels.items() if any(map(_returns_several, ast.walk(function)))}
     for name, function in kernels.items():
         yield from _in_function(function, name in repeated, several)
@@ -37,10 +40,10 @@ def growths(kernels: Kernels) -> Iterator[Growth]:
 def _reached(first: set[str], calls: Mapping[str, list[tuple[str, bool]]]) -> set[str]:
     found, new = set(first), list(first)
     while new:
-        for called, _ in calls[new.pop()]:
-            if called not in found:
-                found.add(called)
-                new.append(called)
+        for name, _ in calls[new.pop()]:
+            if name not in found:
+                found.add(name)
+                new.append(name)
     return found
 
 
@@ -57,19 +60,9 @@ def _nodes_of_loops(function: ast.FunctionDef) -> set[int]:
     loops = [
         node
         for node in ast.walk(function)
-        if isinstance(node, ast.While) or (isinstance(node, ast.For) and _called(node.iter) != UNROLLED)
+        if isinstance(node, ast.While) or (isinstance(node, ast.For) and words.called(node.iter) != UNROLLED)
     ]
-    return {id(inner) for loop in loops for inner in ast.walk(loop)}
-
-
-def _called(node: ast.AST) -> str:
-    """Return the name of the function that a node calls, as it is written; empty if it is no such call."""
-    if not isinstance(node, ast.Call):
-        return ""
-    function = node.func
-    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-        return f"{function.value.id}.{function.attr}"
-    return function.id if isinstance(function, ast.Name) else ""
+    return ids_under(loops)
 
 
 def _returns_several(node: ast.AST) -> bool:
@@ -84,7 +77,7 @@ def _in_function(function: ast.FunctionDef, repeated: bool, several: set[str]) -
         parent = parents.get(id(parent)) if isinstance(parent, ast.keyword) else parent
         of_language = isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute)
         unpacked = isinstance(parent, ast.Assign) and all(isinstance(t, ast.Tuple) for t in parent.targets)
-        if isinstance(node, ast.For) and _called(node.iter) not in RANGES:
+        if isinstance(node, ast.For) and words.called(node.iter) not in RANGES:
             yield Growth(function, node.iter, f"a loop goes over {', '.join(RANGES)}, and nothing else.")
         elif isinstance(node, ast.List) and isinstance(node.ctx, ast.Load) and not of_language:
             yield Growth(function, node, "a list outside of a call. A kernel keeps blocks in names.")
@@ -93,5 +86,5 @@ def _in_function(function: ast.FunctionDef, repeated: bool, several: set[str]) -
         elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
             if not (of_language or unpacked or isinstance(parent, ast.Subscript | ast.Return)):
                 yield Growth(function, node, "a tuple that is kept in a loop. Give each block a name of its own.")
-        elif (_called(node) in several or _called(node) == "tl.split") and not unpacked:
+        elif (words.called(node) in several or words.called(node) == "tl.split") and not unpacked:
             yield Growth(function, node, "several results under one name in a loop. Write a name for each.")

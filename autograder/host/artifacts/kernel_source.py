@@ -7,25 +7,17 @@ what the kernel does.
 """
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from autograder.host.artifacts import kernel_words as words
 from autograder.host.artifacts.kernel_collections import growths
-from autograder.host.artifacts.kernel_words import (
-    BUILTINS,
-    COPIES,
-    LANGUAGE,
-    MATH,
-    MODULES,
-    OF_TENSORS,
-    OF_TORCH,
-    OF_TRITON,
-    OF_VALUES,
-)
-from autograder.host.artifacts.kernel_writing import KernelRefusedError, constexpr_value, refuse_name, short, written
-from autograder.host.source_text import UnreadableSourceError, parsed
+from autograder.host.artifacts.kernel_writing import CONSTEXPR, KernelRefusedError, refuse_name, short, written
+from autograder.host.source_text import UnreadableSourceError, ids_under, parsed
 
 MAX_CHARACTERS, MAX_WRITTEN = 40_000, 200_000  # of the answer's text, and of what the host wrote
+
+SCOPES = (ast.Lambda, ast.comprehension)
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,7 @@ def _defined(statement: ast.stmt) -> dict[str, bool]:
     if isinstance(statement, ast.FunctionDef):
         return {statement.name: bool(statement.decorator_list)}
     assert isinstance(statement, ast.Assign), "there are functions and constants only"
-    is_constexpr = constexpr_value(statement.value) is not None
+    is_constexpr = words.called(statement.value) == CONSTEXPR
     return {target.id: is_constexpr for target in statement.targets if isinstance(target, ast.Name)}
 
 
@@ -94,13 +86,8 @@ class _Function:
 
     def check(self) -> None:
         """Raise `KernelRefusedError` for the first thing in the function that is not in the language."""
-        head, body = list(ast.walk(self.function.args)), [n for each in self.function.body for n in ast.walk(each)]
-        nodes = [*head, *body]
-        lambdas = [node for node in nodes if isinstance(node, ast.Lambda)]
-        local = set(self._bound(nodes, lambdas))
-        of_lambdas = _parameters_of(lambdas)
+        nodes = [*ast.walk(self.function.args), *(n for each in self.function.body for n in ast.walk(each))]
         bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
-        at_module = {id(node) for node in head}  # defaults and annotations see no local name, not even in a lambda
         for node in nodes:
             if self.kernel and _asks_for_a_type(node):
                 raise KernelRefusedError(
@@ -109,25 +96,16 @@ class _Function:
                 )
             if isinstance(node, ast.Attribute):
                 self._require_attribute(node)
-            elif isinstance(node, ast.Name) and node.id not in of_lambdas.get(id(node), ()):
-                self._require_name(node, () if id(node) in at_module else local, is_base=id(node) in bases)
-
-    def _bound(self, nodes: list[ast.AST], lambdas: list[ast.Lambda]) -> Iterator[str]:
-        inside = {id(arg) for each in lambdas for arg in ast.walk(each.args)}
-        for node in nodes:
-            name = ""
-            if isinstance(node, ast.arg):
-                name = node.arg
+            elif isinstance(node, ast.arg):
+                refuse_name(node.arg, node)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                name = node.id
-            if name:
-                refuse_name(name, node)
-                if id(node) not in inside:
-                    yield name
+                refuse_name(node.id, node)
+        for name in _free_names(self.function):
+            self._require_name(name, is_base=id(name) in bases)
 
-    def _require_name(self, node: ast.Name, local: Collection[str], *, is_base: bool) -> None:
+    def _require_name(self, node: ast.Name, *, is_base: bool) -> None:
         name = node.id
-        if name in local or name in BUILTINS or (is_base and name in MODULES):
+        if name in words.BUILTINS or (is_base and name in words.MODULES):
             return
         if name in self.module:
             if self.kernel and not self.module[name]:
@@ -139,44 +117,64 @@ class _Function:
         raise KernelRefusedError(
             f"{self._at(node)} `{name}`, which the answer's cell does not define. There are what it "
             "defines, `tl.`, `triton.` "
-            f"and `torch.` with a name, and {', '.join(sorted(BUILTINS))}."
+            f"and `torch.` with a name, and {', '.join(sorted(words.BUILTINS))}."
         )
 
     def _require_attribute(self, node: ast.Attribute) -> None:
         base, name = node.value, node.attr
-        whole = short(node)
-        if whole in self.refused:
-            raise KernelRefusedError(f"{self._at(node)} `{whole}`, which does this task by itself: write it out.")
-        if isinstance(base, ast.Name) and base.id in MODULES:
-            there = {"tl": LANGUAGE, "triton": OF_TRITON, "torch": frozenset() if self.kernel else OF_TORCH}[base.id]
-            known = name in there
-        elif isinstance(base, ast.Attribute) and ast.unparse(base) == "tl.math":
-            known = name in MATH
+        if not isinstance(node.ctx, ast.Load):
+            raise KernelRefusedError(f"{self._at(node)} `{short(node)}` as a name for something else.")
+        if words.dotted(node) in self.refused:
+            raise KernelRefusedError(f"{self._at(node)} `{short(node)}`, which does this task by itself: write it out.")
+        if isinstance(base, ast.Name) and base.id in words.MODULES:
+            of_torch = frozenset() if self.kernel else words.OF_TORCH
+            known = name in {"tl": words.LANGUAGE, "triton": words.OF_TRITON, "torch": of_torch}[base.id]
+        elif words.dotted(base) == "tl.math":
+            known = name in words.MATH
         else:
-            known = name in (OF_VALUES if self.kernel else OF_TENSORS)
+            known = name in (words.OF_VALUES if self.kernel else words.OF_TENSORS)
         if known:
             return
-        if not self.kernel and name in COPIES:
+        if not self.kernel and name in words.COPIES:
             raise KernelRefusedError(
                 f"{self._at(node)} `.{name}()`, which copies or converts outside of the kernel, and a "
                 "copy costs a read and "
                 "a write of every element. Pass strides, and convert in the kernel."
             )
         where = "a kernel" if self.kernel else "a launcher: it asks for shapes, makes empty tensors and launches"
-        raise KernelRefusedError(f"{self._at(node)} `{whole}`, which is not there in {where}.")
+        raise KernelRefusedError(f"{self._at(node)} `{short(node)}`, which is not there in {where}.")
 
     def _at(self, node: ast.AST) -> str:
         line = getattr(node, "lineno", self.function.lineno)
         return f"`{self.function.name}`, line {line}, uses"
 
 
-def _parameters_of(lambdas: list[ast.Lambda]) -> dict[int, set[str]]:
-    """Return the parameters that each node in the body of a lambda sees; defaults lie outside of it."""
-    seen: dict[int, set[str]] = {}
-    for each in lambdas:
-        for inner in ast.walk(each.body):
-            seen.setdefault(id(inner), set()).update(arg.arg for arg in each.args.args)
-    return seen
+def _free_names(function: ast.FunctionDef) -> Iterator[ast.Name]:
+    """Yield the names that are read where nothing around binds them: no function, no lambda, no comprehension."""
+    nodes = [node for each in function.body for node in ast.walk(each)]
+    inner = [each.args if isinstance(each, ast.Lambda) else each.target for each in nodes if isinstance(each, SCOPES)]
+    hidden = ids_under(inner)
+    own = _bound([*words.parameters(function.args), *(node for node in nodes if id(node) not in hidden)])
+    parts: list[tuple[ast.AST, tuple[set[str], ...]]] = [(function.args, ())]  # defaults see no local name
+    parts += [(each, (own,)) for each in function.body]
+    for node, scopes in parts:  # which grows
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load) and not any(node.id in names for names in scopes):
+                yield node
+        elif isinstance(node, ast.Lambda):
+            parts += [(node.args, scopes), (node.body, (*scopes, _bound(words.parameters(node.args))))]
+        elif isinstance(node, ast.GeneratorExp | ast.ListComp):
+            first = node.generators[0].iter  # the one part that is computed outside
+            inside = (*scopes, _bound([name for each in node.generators for name in ast.walk(each.target)]))
+            others = [each for part in node.generators for each in (part.iter, *part.ifs)][1:]
+            parts += [(first, scopes), *((each, inside) for each in (node.elt, *others))]
+        else:
+            parts += [(child, scopes) for child in ast.iter_child_nodes(node)]
+
+
+def _bound(nodes: Sequence[ast.AST]) -> set[str]:
+    names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return names | {node.arg for node in nodes if isinstance(node, ast.arg)}
 
 
 def _asks_for_a_type(node: ast.AST) -> bool:

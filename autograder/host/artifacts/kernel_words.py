@@ -63,6 +63,11 @@ OF_TRITON = _words(
 COPIES = _words("contiguous clone copy_ to float half double reshape flatten")
 """Attributes with which a launcher would compute or copy."""
 
+FOR_THE_COMPILER = _words("tl.assume tl.device_assert tl.device_print tl.static_print")
+"""Calls that change no result; as statements they are left out."""
+ERRORS = _words("AssertionError RuntimeError TypeError ValueError")
+"""What a launcher may raise."""
+
 Fields = Mapping[type[ast.AST], tuple[str, ...]]
 NODES: Fields = {
     ast.Return: ("value",),
@@ -110,6 +115,26 @@ SYMBOLS = tuple(
     for symbol in base.__subclasses__()
 )
 """Nodes without fields."""
-IMPORTS = ("import torch", "import triton", "import triton.language as tl", "from triton import language as tl")
+IMPORTS = (
+    "import torch", "from torch import Tensor", "import triton", "import triton.language as tl",
+    "from triton import language as tl",
+)  # fmt: skip
 ANNOTATIONS = ("tl.constexpr", "bool", "int", "float", "tl.int32", "tl.int64")
 """Annotations that a kernel's compiler or an operator's schema reads."""
+
+
+def parameters(arguments: ast.arguments) -> list[ast.arg]:
+    """Return those parameters that the language has."""
+    return [*arguments.args, *arguments.kwonlyargs]
+
+
+def called(node: ast.AST | None) -> str:
+    """Return the name of what a node calls, such as `tl.load`; empty for other nodes."""
+    return dotted(node.func) if isinstance(node, ast.Call) else ""
+
+
+def dotted(node: ast.AST) -> str:
+    """Return a name, or two with a dot between them; empty for other nodes."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""

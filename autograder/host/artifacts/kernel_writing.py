@@ -11,7 +11,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from autograder.host.artifacts.kernel_words import ANNOTATIONS, BUILTINS, IMPORTS, MODULES, NODES, OF_LAUNCHERS, SYMBOLS
+from autograder.host.artifacts import kernel_words as words
+from autograder.host.source_text import UnreadableSourceError, is_main_guard, text_in_lines, tree_of, unparsed
 
 CONSTEXPR, JIT = "tl.constexpr", "triton.jit"
 LARGEST = 2**64  # absolute value of an integer among constants
@@ -41,15 +42,18 @@ def written(statements: Sequence[ast.stmt]) -> str:
     Raises `KernelRefusedError` for what is neither a kernel nor a launcher nor a constant, and for each node or field
     that these do not have.
     """
-    page = _Page()
+    tree = ast.Module([], [])
     for statement in statements:
         if isinstance(statement, ast.FunctionDef):
-            _Function(statement, page).write()
+            tree.body.append(_Function(statement).copy())
         elif isinstance(statement, ast.Assign | ast.AnnAssign):
-            page.put(_constant_text(statement), statement.lineno, behind="; " if page.holds(statement) else "")
-        elif not _does_nothing(statement) and _text_of(statement) not in IMPORTS:
+            tree.body.append(_constant_copy(statement))
+        elif not (_does_nothing(statement) or is_main_guard(statement)) and unparsed(statement) not in words.IMPORTS:
             raise _not_here(statement)
-    return "\n".join(page.lines)
+    try:
+        return text_in_lines(tree)
+    except UnreadableSourceError as error:
+        raise KernelRefusedError(f"The answer is not read: {error}.") from None
 
 
 def constant(node: ast.expr) -> Any:
@@ -90,12 +94,12 @@ def _bounded(value: Any) -> Any:
 
 def constexpr_value(node: ast.expr | None) -> ast.expr | None:
     """Return what `tl.constexpr(...)` is given; None for anything else."""
-    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and _text_of(node.func) == CONSTEXPR:
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and unparsed(node.func) == CONSTEXPR:
         return node.args[0]
     return None
 
 
-def _constant_text(statement: ast.Assign | ast.AnnAssign) -> str:
+def _constant_copy(statement: ast.Assign | ast.AnnAssign) -> ast.stmt:
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     names = [target.id for target in targets if isinstance(target, ast.Name)]
     inner = constexpr_value(statement.value)
@@ -104,12 +108,18 @@ def _constant_text(statement: ast.Assign | ast.AnnAssign) -> str:
     if value is None or len(names) < len(targets):
         raise _not_here(statement)
     try:
-        text = ast.unparse(ast.Constant(constant(value)))
+        found = _expression(unparsed(ast.Constant(constant(value))))
     except (ValueError, ArithmeticError, TypeError) as error:
         raise _not_here(statement, f" ({error})") from None
     for name in names:
         refuse_name(name, statement)
-    return " = ".join([*names, f"{CONSTEXPR}({text})" if is_constexpr else text])
+    whole = ast.Call(_expression(CONSTEXPR), [found], []) if is_constexpr else found
+    return ast.copy_location(ast.Assign([ast.Name(name, ast.Store()) for name in names], whole), statement)
+
+
+def _expression(text: str) -> ast.expr:
+    """Return the tree of an expression that the host wrote."""
+    return tree_of(text).body[0].value  # type: ignore[attr-defined]  # of an expression
 
 
 def _not_here(statement: ast.stmt, why: str = "") -> KernelRefusedError:
@@ -133,39 +143,20 @@ def _does_nothing(statement: ast.stmt) -> bool:
 
 def _known_annotation(node: ast.expr | None) -> str:
     """Return the word that an annotation is, also as a text; empty for all that are not on the list."""
-    text = _text_of(node).strip("'")
-    return text if text in ANNOTATIONS else ""
-
-
-class _Page:
-    """Lines that are written from the first to the last."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def holds(self, statement: ast.stmt) -> bool:
-        """Return whether the line of a statement is written already."""
-        return len(self.lines) >= statement.lineno
-
-    def put(self, text: str, line: int, depth: int = 0, *, behind: str = "") -> None:
-        """Write in a line, or after a sign behind what the last line has."""
-        if behind:
-            self.lines[-1] += behind + text
-        else:
-            self.lines += [""] * (line - 1 - len(self.lines))
-            self.lines.append("    " * depth + text)
+    text = unparsed(node).strip("'")
+    return text if text in words.ANNOTATIONS else ""
 
 
 class _Function:
-    """One kernel or launcher, as it is written."""
+    """One kernel or launcher, of which only what is on the lists is copied."""
 
-    def __init__(self, function: ast.FunctionDef, page: _Page) -> None:
-        self._function, self._page = function, page
+    def __init__(self, function: ast.FunctionDef) -> None:
+        self._function = function
         self._kernel = bool(function.decorator_list)
-        self._nodes = NODES if self._kernel else {**NODES, **OF_LAUNCHERS}
+        self._nodes = words.NODES if self._kernel else {**words.NODES, **words.OF_LAUNCHERS}
 
-    def write(self) -> None:
-        """Write it with at most one decorator, and with annotations that are on the list."""
+    def copy(self) -> ast.FunctionDef:
+        """Return it with at most one decorator, and with annotations that are on the list."""
         function, decorators = self._function, self._function.decorator_list
         refuse_name(function.name, function)
         self._require_fields(function, ("name", "args", "body", "decorator_list", "returns"))
@@ -174,74 +165,47 @@ class _Function:
                 f"`{function.name}` has the decorator `@{short(decorators[0])}`; "
                 "only `@triton.jit` is run here, without autotuning and heuristics. Choose the block in the launcher."
             )
-        for decorator in decorators:
-            self._page.put(f"@{JIT}", decorator.lineno)
-        self._page.put(f"def {function.name}({self._text(function.args)}):", function.lineno)
-        self._block(function.body, 1)
-
-    def _block(self, statements: Sequence[ast.stmt], depth: int) -> None:
-        inline = self._page.holds(statements[0])  # a body in the line of its header
-        for number, statement in enumerate(statements):
-            joined = inline or (number > 0 and self._page.holds(statement))
-            behind = (";" if number else "") + " " if joined else ""
-            header = self._header(statement)
-            self._page.put(header or self._simple(statement), statement.lineno, depth, behind=behind)
-            if header:
-                self._block(statement.body, depth + 1)  # type: ignore[attr-defined]  # what has a header has a body
-            if isinstance(statement, ast.If) and statement.orelse:
-                self._orelse(statement.orelse, depth)
-
-    def _header(self, statement: ast.stmt) -> str:
-        """Return the line that begins a statement with a body; empty for a statement without one."""
-        if not isinstance(statement, ast.If | ast.While | ast.For):
-            return ""
-        self._require_fields(statement, self._nodes[type(statement)])
-        if isinstance(statement, ast.For):
-            return f"for {self._text(statement.target)} in {self._text(statement.iter)}:"
-        return f"{'if' if isinstance(statement, ast.If) else 'while'} {self._text(statement.test)}:"
-
-    def _orelse(self, statements: Sequence[ast.stmt], depth: int) -> None:
-        first = statements[0]
-        if len(statements) == 1 and isinstance(first, ast.If):
-            self._page.put(f"el{self._header(first)}", first.lineno, depth)
-            self._block(first.body, depth + 1)
-            if first.orelse:
-                self._orelse(first.orelse, depth)
-            return
-        self._page.put("else:", max(len(self._page.lines) + 1, first.lineno - 1), depth)
-        self._block(statements, depth + 1)
-
-    def _simple(self, statement: ast.stmt) -> str:
-        if _does_nothing(statement):
-            return "pass"
-        if isinstance(statement, ast.AnnAssign):
-            if statement.value is None:
-                raise KernelRefusedError(f"{self._at(statement, 'has')} `{short(statement)}` without a value.")
-            how = f": {CONSTEXPR} =" if _known_annotation(statement.annotation) == CONSTEXPR else " ="
-            return f"{self._text(statement.target)}{how} {self._text(statement.value)}"
-        return self._text(statement)
-
-    def _text(self, node: ast.AST) -> str:
-        text = _text_of(ast.fix_missing_locations(self._copy(node)))
-        if not text and not isinstance(node, ast.arguments):
-            says = "an f-string whose braces have quotes or backslashes, which is not written here."
-            raise KernelRefusedError(f"{self._at(node)} {says}")
-        return text
+        args = self._copy(function.args)
+        for new, old in zip(words.parameters(args), words.parameters(function.args), strict=True):
+            if annotation := _known_annotation(old.annotation):
+                new.annotation = _expression(annotation)
+        jit = [ast.copy_location(_expression(JIT), each) for each in decorators]
+        return ast.copy_location(ast.FunctionDef(function.name, args, self._copied(function.body), jit), function)
 
     def _copy(self, node: ast.AST) -> Any:
         """Return the node without all that is not on the lists."""
-        if type(node) in SYMBOLS:
+        if type(node) in words.SYMBOLS:
             return type(node)()
+        node = self._simpler(node)
         self._require_known(node)
         fields = {field: self._copied(getattr(node, field, None)) for field in self._nodes[type(node)]}
-        if isinstance(node, ast.arg) and (annotation := _known_annotation(node.annotation)):
-            fields["annotation"] = ast.Name(annotation, ast.Load())
-        return type(node)(**fields, **_NEEDED.get(type(node), {}))
+        if isinstance(node, ast.AnnAssign):
+            fields["annotation"] = _expression(CONSTEXPR)
+        return ast.copy_location(type(node)(**fields, **_NEEDED.get(type(node), {})), node)
 
     def _copied(self, value: Any) -> Any:
         if isinstance(value, list):
             return [self._copied(each) for each in value]
         return self._copy(value) if isinstance(value, ast.AST) else value
+
+    def _simpler(self, node: ast.AST) -> ast.AST:
+        """Return the statement in whose form another one is written, which does the same here."""
+        new: ast.AST = node
+        if isinstance(node, ast.Expr) and (_does_nothing(node) or words.called(node.value) in words.FOR_THE_COMPILER):
+            new = ast.Pass()
+        elif isinstance(node, ast.AnnAssign) and _known_annotation(node.annotation) != CONSTEXPR:
+            if node.value is None:
+                raise KernelRefusedError(f"{self._at(node, 'has')} `{short(node)}` without a value.")
+            new = ast.Assign([node.target], node.value)
+        elif not self._kernel and isinstance(node, ast.Raise) and words.called(node.exc) in words.ERRORS:
+            assert isinstance(node.exc, ast.Call)
+            if len(node.exc.args) < 2 and not node.exc.keywords and node.cause is None:
+                new = ast.Assert(ast.Constant(False), node.exc.args[0] if node.exc.args else None)
+        elif not self._kernel and isinstance(node, ast.FunctionDef) and not node.decorator_list:
+            body = [each for each in node.body if not _does_nothing(each)]
+            if len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None:
+                new = ast.Assign([ast.Name(node.name, ast.Store())], ast.Lambda(node.args, body[0].value))
+        return ast.copy_location(new, node) if new is not node else node
 
     def _require_known(self, node: ast.AST) -> None:
         if type(node) not in self._nodes:
@@ -283,12 +247,12 @@ class _Function:
 def _is_jit(decorator: ast.expr) -> bool:
     """Tell whether it is `triton.jit`, bare or with options, which say how a compiler works and change no result."""
     has_options = isinstance(decorator, ast.Call) and not decorator.args
-    return _text_of(decorator.func if has_options else decorator) == JIT  # type: ignore[attr-defined]  # of a call
+    return unparsed(decorator.func if has_options else decorator) == JIT  # type: ignore[attr-defined]  # of a call
 
 
 def refuse_name(name: str, node: ast.AST) -> None:
     """Raise `KernelRefusedError` for a name that nothing of the text may have."""
-    if name.startswith("__") or name in BUILTINS or name in MODULES:
+    if name.startswith("__") or name in words.BUILTINS or name in words.MODULES:
         raise KernelRefusedError(
             f"Line {getattr(node, 'lineno', 1)} gives something the name `{name}`; take another name."
         )
@@ -296,20 +260,15 @@ def refuse_name(name: str, node: ast.AST) -> None:
 
 def short(node: ast.AST) -> str:
     """Return the beginning of a node's text, for a message."""
-    return next(iter(_text_of(node).splitlines()), type(node).__name__)[:60]
-
-
-def _text_of(node: ast.AST | None) -> str:
-    """Return the text of a node; empty for what cannot be written, such as some f-strings in Python 3.11."""
-    try:
-        return "" if node is None else ast.unparse(node)
-    except (ValueError, TypeError, KeyError, AttributeError):  # the last three from no tree that a parser made
-        return ""
+    return next(iter(unparsed(node).splitlines()), type(node).__name__)[:60]
 
 
 _NEEDED: Mapping[type[ast.AST], Mapping[str, Any]] = {
     ast.arguments: {"posonlyargs": []},
     ast.comprehension: {"is_async": 0},
+    ast.AnnAssign: {"simple": 1},
+    ast.For: {"orelse": []},
+    ast.While: {"orelse": []},
 }
 _LEFT_OUT = {(ast.arg, "annotation"), (ast.Constant, "kind"), (ast.AnnAssign, "simple")}
 _CALLED = {
@@ -318,7 +277,7 @@ _CALLED = {
     "type_comment": "a comment for types",
 }
 _REMEDIES: dict[type[ast.AST], str] = {
-    ast.Raise: "If it is the stub, write the answer in its place.",
+    ast.Raise: "If it is the stub, write the answer in its place. A launcher may raise a ValueError.",
     ast.FunctionDef: "Write a helper beside it, with its own `@triton.jit`.",
     ast.Lambda: "Lambdas are for the grid of a launch.",
     ast.ListComp: "Write a loop over blocks, or an expression of whole blocks.",
@@ -326,4 +285,7 @@ _REMEDIES: dict[type[ast.AST], str] = {
     ast.Import: "Remove it; `tl`, `triton` and `torch` are there.",
     ast.Starred: "Write each argument by itself.",
 }
-_OF_LAUNCHERS: dict[type[ast.AST], str] = {ast.FunctionDef: "Write a grid as `lambda meta: (...,)`."}
+_OF_LAUNCHERS: dict[type[ast.AST], str] = {
+    ast.FunctionDef: "Write a grid as `lambda meta: (...,)`.",
+    ast.Raise: "If it is the stub, write the answer in its place. Otherwise raise `ValueError` with one text.",
+}

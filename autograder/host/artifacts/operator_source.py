@@ -1,30 +1,38 @@
 """Check the text of operators of PyTorch, which a clean worker then runs without the student's other Python.
 
 Each node of the tree is looked at. Names are the text's own or those that the worker gives, attributes are on a list,
-and operators are registered under names of a lesson, for devices and not for autograd. The host writes the text that
-runs from the tree. So the schema, the fake kernel and the derivative are those of the text, and what the worker sees of
-them is what they do.
+and operators are registered under names of a lesson, for devices and not for autograd. PyTorch evaluates annotations
+that are texts, so none stays a text. The host writes the text that runs from the tree. So the schema, the fake kernel
+and the derivative are those of the text, and what the worker sees of them is what they do.
 """
 
 import ast
+import contextlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from autograder.host.source_text import UnreadableSourceError, parsed
+from autograder.host import source_text
+from autograder.host.source_text import UnreadableSourceError, parsed, unparsed
 from course_lib.graph.data.targets import ATTRIBUTES, DTYPES, METHODS, functions
 
-MAX_CHARACTERS = 40_000
+MAX_CHARACTERS, MAX_ANNOTATION = 40_000, 200
 NODES = (
     ast.Module, ast.FunctionDef, ast.Lambda, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.Expr,
     ast.If, ast.For, ast.With, ast.withitem, ast.Pass, ast.Assert, ast.Raise, ast.BoolOp, ast.BinOp, ast.UnaryOp,
     ast.IfExp, ast.Compare, ast.Call, ast.keyword, ast.Constant, ast.Attribute, ast.Subscript, ast.Slice, ast.Name,
     ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Starred, ast.ListComp, ast.GeneratorExp, ast.comprehension,
-    ast.JoinedStr, ast.FormattedValue, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
+    ast.JoinedStr, ast.FormattedValue, ast.AnnAssign,
+    ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
 )  # fmt: skip
 IMPORTS = frozenset(
     {
         "import math",
         "import torch",
+        "import torch.library",
+        "from __future__ import annotations",
+        "from collections.abc import Sequence",
+        *(f"from typing import {each}" for each in ("List", "Optional", "Sequence", "Tuple", "Union")),
         "from torch import Tensor",
         "from torch.library import custom_op",
         "from torch.nn import functional as F",
@@ -36,12 +44,21 @@ IMPORTS = frozenset(
 MODULES = {"torch": "torch", "F": "torch.nn.functional", "math": "math"}
 GIVEN = frozenset(
     """
-    Tensor custom_op uniform_numbers triton_runs_on launcher add_norm add_norm_backward abs all any bool enumerate float
-    int isinstance len list max min range reversed slice sum tuple zip NotImplementedError RuntimeError ValueError
+    Tensor custom_op uniform_numbers triton_runs_on launcher add_norm add_norm_backward abs all any bool divmod
+    enumerate float int isinstance len list max min range reversed slice str sum tuple zip List Optional Sequence Tuple
+    Union NotImplementedError RuntimeError ValueError
     """.split()  # noqa: SIM905  # a list of so many names reads best as a block
 )
 """Names that the worker gives, beside the modules."""
-KEPT = frozenset({*MODULES, "custom_op"})
+TYPES = frozenset(
+    """
+    Tensor torch.Tensor int float bool str None ... list tuple List Optional Sequence Tuple Union
+    """.split()  # noqa: SIM905
+)
+"""Of these words, between brackets, commas and bars, an annotation is made."""
+ANNOTATIONS = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp)
+KNOWN = GIVEN | MODULES.keys()
+KEPT = frozenset({*MODULES, *TYPES, "custom_op"})
 """Names that a text may not take for something else."""
 REGISTERS = re.compile(r"custom_op|torch\.library\.(custom_op|define|impl|register_fake|register_autograd|Library)")
 REGISTERING = frozenset({"define", "impl"})
@@ -50,7 +67,7 @@ DEVICES = frozenset({"CPU", "CUDA", "Meta", "CompositeExplicitAutograd", "DEF", 
 OF_TORCH = frozenset(
     """
     Tensor Size autograd.grad contiguous_format empty empty_like enable_grad finfo native_layer_norm no_grad
-    preserve_format scalar_tensor tensor
+    preserve_format scalar_tensor special.expit tensor
     """.split()  # noqa: SIM905
 )
 OF_CONTEXTS = frozenset(
@@ -69,7 +86,7 @@ OF_VALUES = (
     | ATTRIBUTES
     | REGISTERING
 )
-NAMESPACES = re.compile(r"torch\.(nn|nn\.functional|library|autograd|ops|ops\.aten|ops\.lesson\d\d)")
+NAMESPACES = re.compile(r"torch\.(nn|nn\.functional|library|autograd|special|ops|ops\.aten|ops\.lesson\d\d)")
 OWN_OPERATOR = re.compile(r"torch\.ops\.lesson\d\d\.[a-z]\w*(\.default)?")
 FRAMES = re.compile(r"_|(ag|co|cr|f|func|gi|tb)_")
 """Names of attributes that may lead to Python's own objects begin so."""
@@ -83,21 +100,54 @@ def checked_operator_text(text: str) -> str:
     """Return a text that is written from the tree, each statement in its line; raises `OperatorTextRefusedError`."""
     try:
         tree = parsed(text, most=MAX_CHARACTERS)
+        tree.body = [each for each in tree.body if not _is_given(each)]
+        _write_annotations(tree)
+        _Text(tree).check()
+        return source_text.text_in_lines(tree)
     except UnreadableSourceError as error:
         raise OperatorTextRefusedError(f"The answer cannot be read: {error}.") from None
-    tree.body = [each for each in tree.body if not _is_given(each)]
-    _Text(tree).check()
-    lines: list[str] = []
-    for statement in tree.body:
-        first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
-        lines += [""] * (first - 1 - len(lines)) + ast.unparse(statement).split("\n")
-    return "\n".join(lines) + "\n"
 
 
 def _is_given(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Import | ast.ImportFrom):
-        return ast.unparse(statement) in IMPORTS
-    return isinstance(statement, ast.FunctionDef) and statement.name == "launcher"  # reads the notebook's names
+        return unparsed(statement) in IMPORTS
+    if isinstance(statement, ast.FunctionDef) and statement.name == "launcher":  # reads the notebook's names
+        return True
+    return source_text.is_main_guard(statement)
+
+
+def _write_annotations(tree: ast.Module) -> None:
+    """Make each annotation of its text without quotes, if it has the words of annotations only."""
+    nodes = list(ast.walk(tree))
+    written = Counter(node.id for node in nodes if isinstance(node, ast.Name) and not _is_read(node))
+    written.update(node.name for node in nodes if isinstance(node, ast.FunctionDef))
+    written.update(node.arg for node in nodes if isinstance(node, ast.arg))
+    known = set(TYPES)
+    for each in tree.body:  # such as `T = torch.Tensor`, in a name that has one meaning
+        value = each.value if isinstance(each, ast.Assign) else None
+        if isinstance(value, ANNOTATIONS) and _words(unparsed(value)) <= TYPES:
+            known |= {t.id for t in ast.walk(each) if isinstance(t, ast.Name) and written[t.id] == 1}
+    for node in nodes:
+        if isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant(None)
+        elif isinstance(node, ast.FunctionDef) and node.returns:
+            node.returns = _annotation(node.returns, known)
+        elif isinstance(node, ast.arg) and node.annotation:
+            node.annotation = _annotation(node.annotation, known)
+
+
+def _annotation(node: ast.expr, known: set[str]) -> ast.expr:
+    if _words(text := unparsed(node).replace("'", "")) <= known:
+        with contextlib.suppress(UnreadableSourceError, AttributeError, IndexError):
+            return parsed(text, most=MAX_ANNOTATION).body[0].value  # type: ignore[attr-defined]
+    raise OperatorTextRefusedError(
+        f"Line {node.lineno} of the operators has an annotation that is not read there. Write torch.Tensor, int, "
+        "float, bool, str or None, or list, tuple, Sequence or Optional of them."
+    )
+
+
+def _words(annotation: str) -> set[str]:
+    return set(re.split(r"[\[\], |]+", annotation)) - {""}
 
 
 class _Text:
@@ -116,14 +166,15 @@ class _Text:
         elsewhere = {node.id for node in names if id(node) not in derivatives}
         own = [functions_[name] for name in {*derivatives.values()} - elsewhere if name in functions_]
         firsts = [each.args.args[0] for each in own if each.args.args and not each.decorator_list]
-        others = {each.arg for each in nodes if isinstance(each, ast.arg) and all(each is not one for one in firsts)}
+        of_contexts = {id(each) for each in firsts}
+        others = {each.arg for each in nodes if isinstance(each, ast.arg) and id(each) not in of_contexts}
         self._contexts = {each.arg for each in firsts} - others - functions_.keys() - _written_names(names)
         """The parameters of forward and backward that only PyTorch fills: what is saved lies in them.
 
         A name that anything else may have, such as the parameter of a function inside, is none of them.
         """
         self._saved = {node.attr for node in nodes if isinstance(node, ast.Attribute) and not _is_read(node)}
-        self._inside = {id(node) for each in own for node in ast.walk(each)}
+        self._inside = source_text.ids_under(own)
 
     def check(self) -> None:
         """Raise `OperatorTextRefusedError` for a node that is not allowed."""
@@ -152,7 +203,7 @@ class _Text:
             yield from _of_new_name(node.id)
         elif node.id in MODULES and id(node) not in self._before_dots:
             yield "a module is only read, as in torch.cat."
-        elif node.id not in self._own | GIVEN | MODULES.keys():
+        elif node.id not in self._own and node.id not in KNOWN:
             yield "this name is neither defined in the answer's cell nor known there."
         elif node.id == "custom_op" and id(node) not in self._called:
             yield "call custom_op where you register."
@@ -245,7 +296,4 @@ def _is_of_torch(dotted: str) -> bool:
 
 
 def _short(node: ast.AST) -> str:
-    try:
-        return ast.unparse(node).split("\n")[0][:80]
-    except Exception:
-        return type(node).__name__
+    return unparsed(node).split("\n")[0][:80] or type(node).__name__

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import torch
 
 from autograder.host.artifacts.torchscript_pickles import PickleRefusedError, require_plain_pickle
-from autograder.host.source_text import MAX_CHARACTERS, UnreadableSourceError, parsed
+from autograder.host.source_text import MAX_CHARACTERS, UnreadableSourceError, parsed, text_in_lines, unparsed
 
 MAX_ARCHIVE_BYTES = 8 << 20
 MAX_FILES = 100
@@ -120,12 +120,12 @@ def rewritten_code(text: str) -> str:
         raise CodeRefusedError(f"{len(text):,} characters of code; at most {MAX_CHARACTERS:,} are accepted")
     try:
         tree = parsed(text)
+        for node in ast.walk(tree):
+            _require_allowed(node)
+        _require_named_operators(tree)
+        return text_in_lines(tree) + "\n"
     except UnreadableSourceError:
         raise CodeRefusedError("code that cannot be read") from None
-    for node in ast.walk(tree):
-        _require_allowed(node)
-    _require_named_operators(tree)
-    return ast.unparse(tree) + "\n"
 
 
 def _require_allowed(node: ast.AST) -> None:
@@ -138,7 +138,7 @@ def _require_allowed(node: ast.AST) -> None:
     if isinstance(node, ast.ClassDef | ast.FunctionDef) and (node.decorator_list or _is_builtin(node.name)):
         raise CodeRefusedError(f"a definition of {node.name}")
     if isinstance(node, ast.Call) and not _is_allowed(node.func):
-        called = ast.unparse(node.func)[:80]
+        called = unparsed(node.func)[:80]
         ready = ", a derivative that PyTorch has ready," if called.endswith("_backward") else ""
         raise CodeRefusedError(f"a call of {called}{ready}")
 

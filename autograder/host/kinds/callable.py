@@ -1,5 +1,6 @@
 """Answers that are functions on tensors; every check of them needs a call and a comparison by the error rule."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,10 +85,9 @@ class CallableAnswer:
         load, clean = self.student.load, self._clean
         assert clean is not None, "the judge gives a clean worker"
         if isinstance(load, LoadAnswer):
-            try:
-                part = Part(load.parts[-1].name, checked_operator_text(load.parts[-1].text))
-            except OperatorTextRefusedError as error:
-                raise AnswerRefusedError(str(error)) from None
+            part = _checked(load.parts[-1])
+            if isinstance(part, str):
+                raise AnswerRefusedError(part)
             if clean.load != LoadOperators(part):
                 clean.reload(LoadOperators(part), ())
         return clean
@@ -112,6 +112,15 @@ class CallableAnswer:
             raise CheckFailedError(f"The function wrote into its input number {mutated[0]}.")
         replies = _read_replies(result, 2 * len(cases))
         return list(zip(replies[::2], replies[1::2], strict=True))
+
+
+@functools.lru_cache(maxsize=8)  # several checks of each answer ask
+def _checked(part: Part) -> Part | str:
+    """Return the part with the text that may run as operators, or what is wrong with its text."""
+    try:
+        return Part(part.name, checked_operator_text(part.text))
+    except OperatorTextRefusedError as error:
+        return str(error)
 
 
 def placed(arguments: Sequence[Any], kwargs: Mapping[str, Any], tensors: list[torch.Tensor]) -> Arguments:

@@ -1,9 +1,15 @@
 """The small language of kernels: what it takes, and what it refuses with which words."""
 
+import contextlib
+import time
+
 import pytest
 
+from autograder.host.artifacts import kernel_source
 from autograder.host.artifacts.kernel_source import checked_kernels
 from autograder.host.artifacts.kernel_writing import KernelRefusedError
+
+MOST_S = 4.0  # of processor time; each of these texts took from 10 to 60 s
 
 KERNEL = """
 SCALE = tl.constexpr(2.0)
@@ -77,6 +83,13 @@ IN_LAUNCHERS = {
     "x = (lambda np: np)(x) + np": "`np`, which",
     "x = torch": "`torch`, which",
     "def grid(meta): pass": "Write a grid as `lambda meta",
+    "raise NotImplementedError": "Otherwise raise `ValueError`",
+    "raise KeyError('x')": "Otherwise raise `ValueError`",
+    "[np for np in ()]; np": "`np`, which",
+    "n = [0 for np in np]": "`np`, which",
+    "n = [c for a in (1,) for c in (a,)] + [a]": "`a`, which",
+    "n = (lambda a: [a for b in (a,)])(b)": "`b`, which",
+    "n = [lambda a=a: a for b in (1,)]": "`a`, which",
     "x = F.gelu(x)": "`F.gelu`",
 }
 
@@ -101,6 +114,7 @@ def refusal(answer: str, refused: tuple[str, ...] = ()) -> str:
         "for i in range(3):\n        x += i",
         "assert BLOCK > 1",
         "x = x.to(tl.float16)",
+        "tl.assume(n > 0); tl.device_assert(n > 0, 'positive'); tl.static_print(n, x); tl.device_print('x', x)",
     ],
 )
 def test_ordinary_kernels_are_taken(line: str) -> None:
@@ -117,6 +131,12 @@ def test_ordinary_kernels_are_taken(line: str) -> None:
         "shape = (*x.shape,)",
         "x = torch.empty_like(x, memory_format=torch.contiguous_format)",
         "n = (lambda a, b=factor: lambda c: a + b + c)(1)(2)",
+        "n = [a + b + c for a in x.shape for b in (a, 2) if b for c in (b,)]",
+        "n = [lambda a, b=b: a + b + factor for b in x.shape]",
+        "n: int = x.numel()",
+        "if x.ndim != 1: raise ValueError(f'{x.shape}')",
+        "if x.ndim != 1: raise RuntimeError()",
+        "def grid(meta: int) -> tuple:\n        'Return it.'\n        return (factor, meta)",
     ],
 )
 def test_ordinary_launchers_are_taken(line: str) -> None:
@@ -137,7 +157,7 @@ def test_a_launcher_reaches_nothing_but_shapes_and_launches(line: str, said: str
     ("top", "said"),
     [
         ("@triton.jit(print)\ndef f(x):\n    pass", "only `@triton.jit`"),
-        ("from torch import Tensor", "write `torch.Tensor`"),
+        ("from torch import Size", "write `torch.Tensor`"),
         ("x = open('f')", "neither a function nor a constant"),
         ("import os", "Remove it: `tl`"),
         ("@triton.autotune(configs=[], key=[])\n@triton.jit\ndef f(x):\n    pass", "only `@triton.jit`"),
@@ -167,6 +187,7 @@ def test_options_for_the_compiler_are_taken() -> None:
 
 def test_the_usual_imports_are_taken_and_dropped() -> None:
     usual = "import torch\nimport triton\nimport triton.language as tl\nfrom triton import language as tl\nFACTOR = 3"
+    usual += "\nfrom torch import Tensor\nif __name__ == '__main__':\n    print(1)"
     assert checked_kernels({"answer": text(top=usual)}).launchers
 
 
@@ -202,3 +223,29 @@ def test_each_function_of_a_cell_has_one_definition() -> None:
     twice = KERNEL.format(line="x += 1") + KERNEL.format(line="x += 2")
     with pytest.raises(KernelRefusedError, match="`double_kernel` is defined twice in a cell"):
         checked_kernels({"answer": twice})
+
+
+def test_no_word_of_the_language_gets_another_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_source, "written", lambda statements: "def f(x):\n    tl.cos = tl.sin")
+    assert "`tl.cos` as a name for something else" in refusal("")
+
+
+NAMES = [chr(0x4E00 + number) for number in range(9_000)]
+LONG = {
+    "many parameters of a lambda": f"def f(x):\n    g = lambda {','.join(NAMES)}: ({'1,' * 9_000})\n",
+    "many lambdas": f"def f({','.join(NAMES)}):\n    return [{'lambda:x,' * 2_200}]\n",
+    "lambdas in lambdas": f"def f(x):\n    return {'lambda x:' * 90}({'x,' * 18_000})\n",
+    "long bases of attributes": f"def f(x):\n    return ({'x,' * 18_000}){'.shape' * 85}\n",
+    "loops in loops": "@triton.jit\ndef f(x):\n"
+    + "".join(f"{' ' * i}for i in range(x):\n" for i in range(1, 91))
+    + f"{' ' * 91}b = ({'x,' * 15_000})\n",
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_text_of_full_length_is_read_in_time_that_grows_with_its_length(name: str) -> None:
+    assert 30_000 < len(LONG[name]) < 40_000
+    started_s = time.process_time()
+    with contextlib.suppress(KernelRefusedError):
+        checked_kernels({"answer": LONG[name]})
+    assert time.process_time() - started_s < MOST_S

@@ -74,6 +74,8 @@ def kernel(x_ptr, n, BLOCK: tl.constexpr, M: tl.constexpr=4):
 
     tl.store(x_ptr + at, x, mask=at[:, None] < n)
 def launcher(x, p: float, like): return x"""
+F_STRING = r"def launcher(x):\n    y = f'\'; x = 2 #{x}\"{x}\'\'\'{x}\"\"\"z'".replace(r"\n", "\n")
+"""One with each kind of quotes between its braces, which Python 3.11.2 writes so that `x = 2` is code."""
 CONSTANTS = {
     "1 << 20": 1 << 20, "-3": -3, "2 ** -1": 0.5, "'text'": "text", "None": None, "not 1": False, "7 // 2 * 3 % 4": 1,
     "1e308 * 10": float("inf"), "3 if 0 else 1": "something other", "10 ** 10 ** 8": "more than 64",
@@ -90,6 +92,11 @@ def test_each_statement_is_written_in_its_line() -> None:
     assert written(ast.parse(AS_WRITTEN).body) == AS_WRITTEN.replace(
         "\n    else:\n        if n", "\n    else:\n        if n"
     )
+
+
+def test_an_f_string_is_written_as_the_same_program_or_refused() -> None:
+    with contextlib.suppress(KernelRefusedError):
+        assert ast.dump(ast.parse(written(ast.parse(F_STRING).body))) == ast.dump(ast.parse(F_STRING))
 
 
 @pytest.mark.parametrize(("text", "value"), CONSTANTS.items())

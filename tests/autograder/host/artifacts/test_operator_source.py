@@ -1,11 +1,16 @@
 """Texts of operators that a clean worker may run are told from those that reach further."""
 
 import ast
+import contextlib
 import copy
+import time
 
 import pytest
 
 from autograder.host.artifacts.operator_source import NODES, OperatorTextRefusedError, checked_operator_text
+
+F_STRING = r"y = f'\'; x = 2 #{x}\"{x}\'\'\'{x}\"\"\"z'"
+"""One with each kind of quotes between its braces, which Python 3.11.2 writes so that `x = 2` is code."""
 
 RIGHT = '''
 import torch
@@ -185,3 +190,75 @@ def test_a_function_that_an_operator_calls_itself_has_no_context():
         "def save(ctx", '@torch.library.custom_op("lesson11::save", mutates_args=())\ndef save(ctx'
     )
     assert "an attribute is set only of `ctx`" in refused(decorated)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "torch.Tensor", "Tensor", "int", "float", "bool", "str", "None", "list[int]", "tuple[torch.Tensor, ...]",
+        "Optional[Tensor]", "Sequence[int] | None", "Union[int, float]", "List[Tuple[int, int]]", "Own",
+        "'torch.Tensor'", "list['torch.Tensor']", "'list[int] | None'",
+    ],
+)  # fmt: skip
+def test_an_annotation_is_of_types_and_no_text(annotation):
+    text = f"Own = torch.Tensor\ndef f(x: {annotation}, *more: {annotation}) -> {annotation}:\n    n: {annotation} = x"
+    written = ast.parse(checked_operator_text(text))
+    assert not [n for n in ast.walk(written) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    assert ast.unparse(written.body[1].returns) == annotation.replace("'", "")
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "'1 // 0'", "list['1 // 0']", "'(torch.Tensor,)[0]'", "1 // 0", "(int := 3)", "'''torch.Tensor\n'''", "f'{1}'",
+        "()", "'int int'", "Other", "Twice", "b'int'", "torch.dtype", r"'\\x69nt()'", "[x for x in 'int']", "len",
+        "Tensor['int', '__import__']", "lambda: int", "'\"int\"'",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("place", ["x: {}", "*x: {}", "**x: {}", "*, x: {}", "x: {}, /"])
+def test_any_other_annotation_is_refused(annotation, place):
+    text = "Other = '1 // 0'\nTwice = torch.Tensor\nfor Twice in ['1']:\n    pass\ndef f({}){}:\n    pass"
+    assert "an annotation that is not read" in refused(text.format(place.format(annotation), ""))
+    assert "an annotation that is not read" in refused(text.format("", f" -> {annotation}"))
+
+
+@pytest.mark.parametrize("word", ["Tensor", "int", "str", "list", "Optional"])
+def test_no_word_of_annotations_gets_another_meaning(word):
+    assert "take another name" in refused(f"{word} = '1 // 0'")
+    assert "take another name" in refused(f"def {word}():\n    pass")
+
+
+def test_an_f_string_is_written_as_the_same_program_or_refused():
+    text = f"x = 1\n{F_STRING}"
+    with contextlib.suppress(OperatorTextRefusedError):
+        assert ast.dump(ast.parse(checked_operator_text(text))) == ast.dump(ast.parse(text))
+
+
+def test_usual_lines_that_do_nothing_are_left_out():
+    usual = "from __future__ import annotations\nimport torch.library\nfrom typing import Optional\nx = divmod(7, 2)\n"
+    written = checked_operator_text(f"{usual}if __name__ == '__main__':\n    print(x)\n")
+    assert written == "\n\n\nx = divmod(7, 2)"
+    assert checked_operator_text("def f(x):\n    return torch.special.expit(x)")
+    assert refused("t = torch.special")
+
+
+MOST_S = 4.0  # of processor time; each of these texts took from 10 to 60 s
+NAMES = [chr(0x4E00 + number) for number in range(9_000)]
+LONG = {
+    "parameters that are read": f"def f({','.join(NAMES)}):\n    return [{','.join(NAMES)}]\n",
+    "functions in functions": "x = 1\n"
+    + "".join(f"{' ' * i}def f{i}(a):\n" for i in range(45))
+    + f"{' ' * 45}return [{'a,' * 15_000}]\n"
+    + "".join(f"x.register_autograd(f{i})\n" for i in range(45)),
+    "long bases of attributes": f"def f(a):\n    return ({'a,' * 18_000}){'.shape' * 85}\n",
+    "operators of aten": f"x = [{'torch.ops.aten.add,' * 2_000}]\n",
+    "a name for an annotation": f"T = Union[{'int,' * 2_000}]\ndef f({':T,'.join(NAMES[:6_000])}): pass\n",
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_text_of_full_length_is_read_in_time_that_grows_with_its_length(name):
+    assert 30_000 < len(LONG[name]) < 40_000
+    started_s = time.process_time()
+    refused(LONG[name])
+    assert time.process_time() - started_s < MOST_S
