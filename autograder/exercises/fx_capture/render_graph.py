@@ -1,6 +1,6 @@
 """Exercise 04.5: write a graph as text that does not depend on the names of nodes."""
 
-from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
+from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed, pointwise_chain
 from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
@@ -21,9 +21,11 @@ def simple(draw: Draw) -> list[Asked]:
 def keywords(draw: Draw) -> list[Asked]:
     """Return graphs of calls with keyword arguments in both orders, one of which is a list, and a method call."""
     asked = []
-    for given in ({"dim": [0], "keepdim": True}, {"keepdim": True, "dim": [0]}):
+    for order in (("dim", "keepdim"), ("keepdim", "dim")):
         graph = RandomGraph(draw)
-        x = graph.input(draw.integer(2, 5), draw.integer(2, 5))
+        x = pointwise_chain(graph, graph.input(3, 3), draw.integer(2, 4))
+        values = {"dim": [draw.integer(0, 1)], "keepdim": draw.chance(0.5)}
+        given = {name: values[name] for name in order}
         total = graph.call("sum", At(x), **given)
         rows = graph.call("size", At(x), draw.integer(0, 1))
         asked.append(graph.asked([At(total), At(rows)], "keywords and a method").alone())

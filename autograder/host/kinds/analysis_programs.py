@@ -105,38 +105,38 @@ class AttentionScale(nn.Module):
 class Block(nn.Module):
     """Attention with what stands around it, as libraries write it: options, early returns, lengths."""
 
-    def __init__(self, width: int, name: str, shared: bool, routed: bool) -> None:
+    def __init__(self, width: int, attention: str, norm: str, activations: int, routed: bool) -> None:
         super().__init__()
-        self.name, self.norm = name, nn.LayerNorm(width)
-        self.add_module(name, Attention(width))
+        self.names = attention, norm
+        self.add_module(attention, Attention(width))
+        self.add_module(norm, nn.LayerNorm(width))
         self.router = Router(width) if routed else None
         self.scale = AttentionScale() if routed else None
-        self.activation = nn.Tanh() if shared else None
+        self.activations = nn.ModuleList(nn.Tanh() for _ in range(activations))
 
     def forward(self, hidden: torch.Tensor, output_all: bool = False) -> Any:
         """Map (rows, width) to (rows, width); with `output_all` return the input of the norm, too."""
-        mixed = self.get_submodule(self.name)(hidden, clip=True)
-        if self.router is not None:
-            mixed = self.router(mixed)
-        for part in (self.scale, self.activation):
+        attention, norm = map(self.get_submodule, self.names)
+        mixed = attention(hidden, clip=True)
+        for part in (self.router, self.scale, *self.activations):
             mixed = mixed if part is None else part(mixed)
-        result = self.norm(mixed + hidden)
+        result = norm(mixed + hidden)
         return (result, mixed) if output_all else result
 
 
 class Model(nn.Module):
-    """A sequence of blocks; with `shared`, the first block is called again at the end."""
+    """Blocks in a list called `name`, and the order in which they are called; one may be called again."""
 
-    def __init__(self, blocks: int, width: int, name: str, shared: bool, routed: bool) -> None:
+    def __init__(self, width: int, name: str, blocks: Sequence[Mapping[str, Any]], calls: list[int]) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Block(width, name, shared, routed) for _ in range(blocks))
-        self.shared = shared
+        self.add_module(name, nn.ModuleList(Block(width, **each) for each in blocks))
+        self.name, self.calls = name, calls
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         """Map (rows, width) to (rows, width)."""
-        for block in self.layers:
-            hidden = block(hidden)
-        return self.layers[0](hidden) if self.shared else hidden
+        for block in self.calls:
+            hidden = self.get_submodule(f"{self.name}.{block}")(hidden)
+        return hidden
 
 
 def model(leaves: list[str], **options: Any) -> tuple[Any, ...]:

@@ -80,7 +80,7 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("a part under another name", "names", 1, _keeps({"blocks": 2, "name": "mixer"})),
+        Check("a part under another name", "names", 1, _keeps({"blocks": 2, "renamed": True})),
         Check("a block that is called twice", "shared parts", 1, _keeps({"blocks": 2, "shared": True})),
         Check("several classes to keep", "several classes", 1, _keeps(*SEVERAL)),
     ),

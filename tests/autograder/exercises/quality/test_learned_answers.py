@@ -14,15 +14,24 @@ from autograder.exercises.quality.learned_answers import Remembered, learned_poi
 from autograder.host.exercise import Kind
 from tests.drawn import some
 
-ASKED = [each for each in all_exercises() if find(each).kind is Kind.VALUE]
+ASKED = [each for each in all_exercises() if find(each).kind in (Kind.VALUE, Kind.ANALYSIS)]
 LEAST_RATIO = 10  # different questions of forty gradings, in questions of one grading
 MOST_SHARE = 0.1  # of the points
 # These are not tried, and why.
 ASKED_OTHERWISE = {
     "11_pass_identity": "the worker runs passes of the answer on graphs: no question has an answer of plain data",
+    **dict.fromkeys(
+        ("14_diff_graphs", "14_guard_package", "15_replay_by_shape", "15_train_by_replay"),
+        "the worker uses what the answer makes: no question is asked by itself",
+    ),
+    **dict.fromkeys(
+        ("16_compile_task", "16_counter_callback", "16_port_trainer"),
+        "the worker trains with what the answer makes: no question is asked by itself",
+    ),
     "17_work_log": "there is one question, and the answer is the log of the student's own work",
 }
 SLOW = (  # whole runs only: most of a minute and more each
+    *("04_cost_annotator", "04_custom_tracer", "04_render_graph", "04_shape_propagation"),
     *("09_config_experiment", "09_predict_kernels", "09_read_generated_code", "10_partition_without_cycles"),
     "17_baseline",
 )
