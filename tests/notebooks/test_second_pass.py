@@ -13,6 +13,7 @@ LATER = sorted((COURSE / "notebooks").glob("1[0-7]_*/*.ipynb"))
 MAX_CELLS = 80
 WORDS_A_MINUTE = 120
 SECONDS_A_LINE = 4  # of code that is read
+MINUTES_A_PREDICTION = 1
 STEP_MINUTES = 5  # to which minutes are rounded up
 SECOND_PASS = re.compile(r"(\d+\. )?Optional second pass: \S")
 
@@ -53,7 +54,8 @@ def estimate_minutes(path: Path) -> float:
     cells = [cell for heading in second_pass(path) for cell in sections(path)[heading]]
     words = sum(len(re.findall(r"[^\s|]*\w[^\s|]*", text)) for kind, text in cells if kind == "markdown")
     lines = sum(len(list(filter(str.strip, text.splitlines()))) for kind, text in cells if kind == "code")
-    return words / WORDS_A_MINUTE + lines * SECONDS_A_LINE / 60
+    predictions = sum(len(re.findall(r"^predict\(", text, re.MULTILINE)) for kind, text in cells if kind == "code")
+    return words / WORDS_A_MINUTE + lines * SECONDS_A_LINE / 60 + predictions * MINUTES_A_PREDICTION
 
 
 def test_there_are_eight_notebooks_to_check() -> None:
@@ -91,6 +93,26 @@ def test_the_title_says_the_minutes_of_the_second_pass(path: Path) -> None:
     assert optional_minutes(path) == STEP_MINUTES * math.ceil(estimate_minutes(path) / STEP_MINUTES)
     rest = said(path, r"About (\d+) minutes\.") - said(path, r"exercises take (\d+) of them")
     assert optional_minutes(path) < rest
+
+
+def cells_of_second_passes() -> set[str]:
+    found: set[str] = set()
+    for path in LATER:
+        optional = False
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            headings = re.findall(r"^## (.*)$", "".join(cell["source"]), re.MULTILINE)
+            if cell["cell_type"] == "markdown" and headings:
+                optional = bool(SECOND_PASS.match(headings[-1]))
+            found |= {f"{path.stem}#{cell['id']}"} if optional else set()
+    return found
+
+
+def test_only_the_topic_that_cannot_run_without_a_gpu_is_met_in_a_second_pass_alone() -> None:
+    rows = re.findall(r"^\| \d+ \| ([^|]+) \| ([^|]+) \|", (COURSE / "notebooks/topics.md").read_text(), re.MULTILINE)
+    assert len(rows) > 30
+    cells = {topic: set(re.findall(r"`(\w+#[\w-]+)`", named)) for topic, named in rows}
+    optional = [topic for topic, named in cells.items() if named and named <= cells_of_second_passes()]
+    assert [topic.split(":")[0] for topic in optional] == ["Torch-TensorRT"]
 
 
 def test_map_and_semester_say_the_sum() -> None:

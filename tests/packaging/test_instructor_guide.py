@@ -1,6 +1,7 @@
 """Every command of the guide for instructors is run, in its order, on a class of three; its settings exist."""
 
 import csv
+import json
 import os
 import re
 import shlex
@@ -120,3 +121,18 @@ def test_the_page_on_gpus_names_commands_settings_and_options_that_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert [name for name in re.findall(r"`make ([a-z-]+)`", page) if f"\n{name}:" not in makefile] == []
     assert "(grading_on_a_gpu.md)" in GUIDE
+
+
+def points_a_minute(notebook: Path) -> float:
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    texts = ["".join(cell["source"]) for cell in cells]
+    tasks = [text for text in texts if text.startswith("## Exercise: ")]
+    minutes = [int(number) for text in tasks for number in re.findall(r"^★+.*?\b(\d+) minutes", text, re.MULTILINE)]
+    return sum(cell["metadata"].get("nbgrader", {}).get("points", 0) for cell in cells) / sum(minutes)
+
+
+def test_the_guide_says_how_many_points_a_minute_of_a_task_gives():
+    later = sorted((ROOT / "notebooks").glob("1[0-7]_*/*.ipynb"))
+    *others, capstone = map(points_a_minute, later)
+    said = f"{min(others):.2f} to {max(others):.2f} points a minute, and the capstone gives {capstone:.2f}."
+    assert said in " ".join(GUIDE.split())

@@ -1,1 +1,1 @@
-"""Exercises of lesson 17: the work of the whole course on one training step, and a review."""
+"""Exercises of lesson 17: a baseline, a cheaper training step, its work log, and a review."""

@@ -15,7 +15,7 @@ from autograder.host.records import ExerciseStatus
 from autograder.host.traced import draw_inputs, traced
 from course_lib.graph import cost, saved_for_backward
 from course_lib.models import TransformerConfig, TransformerLayer
-from tests.autograder.exercises.judged import judged, known_answer, messages, said
+from tests.autograder.exercises.judged import judged, known_answer, messages, reference, said
 from tests.autograder.host.hostile.catalogue import HOSTILE, text_of
 from tests.autograder.host.in_process import InProcess
 from tests.drawn import some, third
@@ -153,6 +153,27 @@ def test_an_answer_that_fits_the_model_of_the_notebook_only_is_told_so(control):
 @pytest.mark.parametrize("control", some(WRONG_EVERYWHERE, 1, name="wrong everywhere"))
 def test_an_answer_that_fits_no_model_is_not_told_that_it_fits_that_of_the_notebook(control):
     assert "notebook" not in messages(judged(STEP, known_answer(STEP, control), only=[ONE_LAYER]))[ONE_LAYER]
+
+
+BIAS_GELU = """
+    for gelu in [each for each in graph.find_nodes(op="call_function", target=F.gelu) if of(each.args[0], nn.Linear)]:
+        linear = gelu.args[0]
+        with graph.inserting_before(gelu):
+            weight, bias = (graph.get_attr(f"{linear.target}.{name}") for name in ("weight", "bias"))
+            product = graph.call_function(F.linear, (linear.args[0], weight))
+            gelu.replace_all_uses_with(graph.call_function(torch.ops.course_lib.bias_gelu.default, (product, bias)))
+        for node in (gelu, linear):
+            graph.erase_node(node)
+    gm.recompile()
+"""
+
+
+def test_a_fusion_beyond_the_best_passes_the_gate_and_is_shown_for_the_points_of_the_best():
+    further = reference(STEP, ("\n    gm.recompile()\n", BIAS_GELU))
+    record = judged(STEP, further, only=[ONE_LAYER])
+    assert record.points == 45
+    found = {name: LAYER.best[name] - record.counted[name] for name in LAYER.best}
+    assert found == {"kernels": 0, "launches": 1, "bytes_moved": 7_936, "saved_bytes": 0}
 
 
 def test_operators_of_its_own_and_of_the_library_stand_in_one_graph():

@@ -1,8 +1,14 @@
 """C++ programs of ours, built against the installed torch, run what was saved and agree with Python."""
 
+import json
 import os
+import re
+import runpy
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 import torch
@@ -17,6 +23,25 @@ from tests.drawn import some
 
 SMALL = TransformerConfig(hidden_size=8, num_heads=2, intermediate_size=16)
 PROGRAMS = Path(__file__).parents[4] / "work" / "cpp"  # kept from run to run; built anew when the source changes
+NOTEBOOK = Path(__file__).parents[4] / "notebooks/03_torchscript/03_torchscript.ipynb"
+
+
+def cell_of_the_notebook(name: str) -> str:
+    (found,) = (each for each in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"] if each["id"] == name)
+    return "".join(found["source"])
+
+
+def recorded(cell: str) -> list[str]:
+    """What the second column of the table in a text cell says."""
+    rows = re.findall(r"^\| [^|]+ \| ([^|]+) \|$", cell_of_the_notebook(cell), re.MULTILINE)
+    return [row.replace("`", "") for row in rows[1:]]
+
+
+def run_cells(names: tuple[str, ...], folder: Path, known: Mapping[str, Any]) -> None:
+    """Run cells of the notebook with what `known` names; they stand in a file, since TorchScript reads the text."""
+    text = "\n".join(map(cell_of_the_notebook, names)).replace("BUILD = False", "BUILD = True")
+    (folder / "cells.py").write_text(text.replace('Path.home() / ".cache" / "fusion-course"', "PROGRAMS"))
+    runpy.run_path(str(folder / "cells.py"), {"torch": torch, **known}, "cells")
 
 
 class TwoResults(nn.Module):
@@ -150,6 +175,27 @@ def test_a_group_is_compiled_once_a_shape_and_falls_back_where_it_cannot_loop(pa
             with torch.no_grad():
                 torch.testing.assert_close(script(*inputs), gate(*inputs))
     assert passes.counts["fallbacks"] > before["fallbacks"]
+
+
+def test_the_notebook_records_what_cpp_prints(tmp_path, capsys):
+    known = {each.__name__: each for each in (capture, save, build_runner, CaptureError, Path, TemporaryDirectory)}
+    run_cells(("doors-program", "doors-wrong", "cpp-run"), tmp_path, known | {"PROGRAMS": PROGRAMS})
+    assert capsys.readouterr().out.splitlines()[-1] == " ".join(recorded("save-look"))
+
+
+def test_the_notebook_records_what_the_passes_do(passes, tmp_path, capsys):
+    before = dict(passes.counts)
+
+    class Fresh:
+        enabled = passes.enabled
+        counts = property(lambda self: {name: found - before[name] for name, found in passes.counts.items()})
+
+    run_cells(("passes-rewrite", "passes-compile"), tmp_path, {"passes": Fresh()})
+    rewritten, compiled = capsys.readouterr().out.splitlines()
+    kinds, group = recorded("passes-look")
+    assert rewritten == str(kinds.split())
+    kind, compilations, fallbacks = re.fullmatch(r"(\S+), with (\d+) compilations and (\d+) fallbacks", group).groups()
+    assert compiled == f"{[kind]} {{'compilations': {compilations}, 'fallbacks': {fallbacks}}}"
 
 
 def test_numbers_that_are_none_stay_none_in_a_group(passes):
