@@ -77,6 +77,7 @@ class _Text:
         self._own = {node.id for node in names if not isinstance(node.ctx, ast.Load)} | {"task"}
         self._own |= {node.arg for node in self._nodes if isinstance(node, ast.arg)}
         self._own |= {node.name for node in self._nodes if isinstance(node, ast.FunctionDef)} - {ENTRY}
+        self._known = self._own | GIVEN
         self._before_dots = {id(node.value) for node in self._nodes if isinstance(node, ast.Attribute)}
         self._called = {id(node.func) for node in self._nodes if isinstance(node, ast.Call)}
         self._handed = {id(each) for node in self._nodes for each in _handed_on(node)}
@@ -119,7 +120,7 @@ class _Text:
         elif node.id == "backend":
             if id(node) not in self._handed:
                 yield "the backend is handed to torch.compile only, as backend=backend."
-        elif node.id not in self._own | GIVEN:
+        elif node.id not in self._known:
             yield f"{node.id[:40]} is not known here. Use the task, the backend, torch.compile and plain Python."
         elif node.id in BY_NAME | {"type"} and id(node) not in self._called:
             yield f"{node.id} is called only."
@@ -188,7 +189,8 @@ def _reads_of_childrens_names(tree: ast.Module) -> set[int]:
         other |= {node.arg for node in inside if isinstance(node, ast.arg)}
         inner = [node for node in inside if isinstance(node, ast.FunctionDef)]
         other |= {each.name for each in inner}
-        found |= {id(n) for n in names if isinstance(n.ctx, ast.Load) and n.id in known - other}
+        clear = known - other
+        found |= {id(n) for n in names if isinstance(n.ctx, ast.Load) and n.id in clear}
         waiting += [(each, known, other) for each in inner]
     return found
 
@@ -218,7 +220,8 @@ def _names_children(node: ast.AST) -> list[ast.Name]:
 
 def _dotted(node: ast.AST) -> str:
     """Return what an expression such as `torch.compile` names; empty if it begins with no module."""
-    if isinstance(node, ast.Attribute):
-        before = _dotted(node.value)
-        return f"{before}.{node.attr}" if before else ""
-    return _named(node) if _named(node) in MODULES else ""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([_named(node), *reversed(parts)]) if _named(node) in MODULES else ""

@@ -1,5 +1,6 @@
 """Texts that compile parts are read whole, and no text can name more than that takes."""
 
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from autograder.exercises.programs.task_text import require_small_language
 from autograder.exercises.registry import hidden_part
 from autograder.host.exercise import AnswerRefusedError
+from autograder.host.source_text import parsed
 
 
 def read(text):
@@ -137,3 +139,19 @@ def test_nothing_runs_beside_the_functions(text):
     read(WHOLE)
     with pytest.raises(AnswerRefusedError):
         read(WHOLE + text)
+
+
+def cpu_s(function, text):
+    times_s = []
+    for _ in range(3):
+        started_s = time.process_time()
+        function(text)
+        times_s.append(time.process_time() - started_s)
+    return min(times_s)
+
+
+def test_a_text_of_full_length_is_read_in_time_that_grows_with_its_length():
+    names = ",".join(chr(0x4E00 + number) for number in range(4_900))
+    text = f"def compile_task(task, backend):\n    return [lambda {names}: [{names}]]\n"
+    assert 19_000 < len(text) < 20_000
+    assert cpu_s(read, text) < 8 * cpu_s(parsed, text)  # 2 times; a union of sets for each name took 16
