@@ -104,8 +104,8 @@ class _Recorder(TorchDispatchMode):
         if all(map(self._is_fixed, tensors)):
             return func(*self._of_constants(args), **self._of_constants(kwargs))
         raise RuntimeError(
-            f"{func} makes a number of Python of a tensor whose values differ from call to call. The recorded graph "
-            "would keep this number: compute with tensors, and choose between two of them with torch.where."
+            f"{func} makes a number of Python of an input, or of a tensor that an operator made. The recorded "
+            "graph would keep this number: compute with tensors, and choose between two of them with torch.where."
         )
 
     def _recorded(self, func: OpOverload, args: Any, kwargs: Any, tensors: Sequence[Tensor]) -> Any:

@@ -46,7 +46,8 @@ TORCH = _words(
     bitwise_and bitwise_not bitwise_or bitwise_xor bmm broadcast_to cat ceil celu chunk clamp clamp_max clamp_min
     clip clone column_stack concat concatenate conv1d conv2d cos cosh cumprod cumsum diagonal div divide dot dropout
     dstack einsum eq erf erfc exp exp2 expm1 eye flatten flip floor floor_divide fmod full full_like gather ge gt
-    heaviside hstack hypot index_select inner isfinite isinf isnan layer_norm le lerp linspace log log10 log1p log2
+    heaviside hstack hypot index_add index_copy index_fill index_select
+    inner isfinite isinf isnan layer_norm le lerp linspace log log10 log1p log2
     log_softmax logaddexp logical_and logical_not logical_or logical_xor logsumexp lt masked_fill matmul max maximum
     mean min minimum mm moveaxis movedim mul multiply mv narrow ne neg negative norm ones ones_like outer permute
     pow prelu prod rand rand_like randn randn_like reciprocal relu relu_ remainder repeat_interleave reshape
@@ -62,7 +63,8 @@ METHODS = frozenset(
         abs abs_ add add_ addcdiv addcdiv_ addcmul addcmul_ addmm all amax amin aminmax any argmax argmin baddbmm
         bfloat16 bmm bool broadcast_to ceil chunk clamp clamp_ clamp_max clamp_min clip clone contiguous copy_ cos
         cumsum detach diagonal dim div div_ divide dot double eq erf exp exp2 exp_ expand expand_as expm1 fill_ flatten
-        flip float floor floor_divide gather ge gt half index_select int isfinite isinf isnan le lerp log log1p
+        flip float floor floor_divide gather ge gt half index_add index_copy index_fill
+        index_select int isfinite isinf isnan le lerp log log1p
         log_softmax logical_and logical_not logical_or logsumexp long lt masked_fill masked_fill_ matmul max maximum
         mean min minimum mm movedim mul mul_ mv narrow ndimension ne neg neg_ new_full new_ones new_zeros norm numel
         outer permute pow pow_ prod reciprocal relu relu_ remainder repeat repeat_interleave reshape reshape_as roll
@@ -194,7 +196,9 @@ _NAMES = """
     gelu_backward.default ger.default glu.default grid_sampler_2d.default group_norm.default gt.Scalar gt.Tensor
     gt_.Scalar gt_.Tensor hardsigmoid.default hardsigmoid_.default hardswish.default hardswish_.default hardtanh.default
     hardtanh_.default heaviside.default heaviside_.default hsplit.array hsplit.int hstack.default huber_loss.default
-    hypot.default hypot_.default index.Tensor index_put.default index_put_.default index_select.default inner.default
+    hypot.default hypot_.default index.Tensor index_add.default index_add_.default index_copy.default
+    index_copy_.default index_fill.int_Scalar index_fill.int_Tensor index_fill_.int_Scalar index_fill_.int_Tensor
+    index_put.default index_put_.default index_select.default inner.default
     instance_norm.default isclose.default isfinite.default isinf.default isnan.default isneginf.default isposinf.default
     kl_div.default l1_loss.default layer_norm.default le.Scalar le.Tensor le_.Scalar le_.Tensor leaky_relu.default
     leaky_relu_.default lerp.Scalar lerp.Tensor lerp_.Scalar lerp_.Tensor lift_fresh_copy.default

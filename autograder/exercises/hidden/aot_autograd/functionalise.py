@@ -12,5 +12,13 @@ HIDDEN = HiddenPart(
         Check("other numbers of rows", "other sizes", 1, functional(*PROGRAMS, rows=(1, 33))),
         Check("gradients through all of them", "gradients", 1, functional(*PROGRAMS, gradients=True)),
     ),
-    controls=(ANSWERS.reference(8), ANSWERS.file("as they were", 0)),
+    controls=(
+        ANSWERS.reference(8),
+        ANSWERS.edited(
+            "a row added by its index",
+            8,
+            ("torch.cat([x[:1] + 1, x[1:]])", "torch.index_add(x, 0, torch.tensor([0]), torch.ones_like(x[:1]))"),
+        ),
+        ANSWERS.file("as they were", 0),
+    ),
 )
