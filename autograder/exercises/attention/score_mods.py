@@ -25,9 +25,10 @@ from autograder.host.session import AnswerFailedError
 POINTWISE = (
     "add sub rsub mul div neg abs tanh exp log sqrt pow clamp minimum maximum where masked_fill eq ne lt le gt ge "
     "logical_and logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_not bitwise_xor __and__ __or__ "
-    "floor_divide remainder reciprocal sigmoid expm1 square clamp_min clamp_max"
+    "floor_divide remainder reciprocal sigmoid expm1 square clamp_min clamp_max "
+    "sign sgn sinh cosh exp2 log1p addcmul addcdiv"
 )
-INDEXING = "index select gather unsqueeze expand view reshape squeeze alias detach to _to_copy clone"
+INDEXING = "index select gather take unsqueeze expand view reshape squeeze alias detach to _to_copy clone"
 CONSTANTS = "lift_fresh_copy scalar_tensor full zeros_like ones_like full_like ones zeros"
 ALLOWED = frozenset(f"torch.ops.aten.{name}" for name in f"{POINTWISE} {INDEXING} {CONSTANTS}".split())
 

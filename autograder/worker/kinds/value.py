@@ -58,12 +58,12 @@ def plain_data(value: object, where: str) -> Json:
     """Return `value` as JSON data; raises `NotPlainDataError`, naming `where`, for other types.
 
     A value of a class derived from a plain one, such as `torch.__version__`, is taken as it is read by that class,
-    whatever its own methods say. A number of NumPy, an integer among them, is the plain number.
+    whatever its own methods say. A number of NumPy, and one of a tensor without dimensions, is the plain number.
     """
+    if getattr(value, "shape", None) == ():  # one number of NumPy or PyTorch
+        value = value.item()
     if value is None or isinstance(value, bool):
         return value
-    if f"{type(value).__module__}.{type(value).__name__}" in ("numpy.bool", "numpy.bool_"):
-        return bool(value)
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, numbers.Integral):

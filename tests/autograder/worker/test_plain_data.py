@@ -31,6 +31,8 @@ DERIVED = {
     "a shorter number of NumPy": (np.float32(0.5), 0.5),
     "an integer of NumPy": (np.int64(3), 3),
     "a bool of NumPy": (np.bool_(True), True),
+    "a tensor of one number": (torch.tensor(3), 3),
+    "a truth of a tensor": (torch.tensor([1, 2]).any(), True),
     "a fraction": (Fraction(1, 2), 0.5),
     "a member of an enumeration": (Level.HIGH, 3),
     "a text with methods of its own": (Liar("held"), "held"),

@@ -189,6 +189,21 @@ HIDDEN = HiddenPart(
             10,
             ("== ids[batch, key]) & (key <= query)", "== ids[batch, key]) & ~(key > query)"),
         ),
+        ANSWERS.edited("a product with the sign", 10, ("(query - key).abs()", "(query - key) * (query - key).sign()")),
+        ANSWERS.edited(
+            "a product that is added",
+            10,
+            (
+                "score - slopes[head] * (query - key).abs()",
+                "torch.addcmul(score, slopes.take(head), (query - key).abs().to(slopes.dtype), value=-1)",
+            ),
+        ),
+        ANSWERS.edited(
+            "a quotient of sinh and cosh",
+            10,
+            ("torch.tanh(score / cap)", "(score / cap).sinh() / (score / cap).cosh()"),
+        ),
+        ANSWERS.edited("counts are tensors", 10, ("'full': full", "'full': torch.tensor(full)")),
         ANSWERS.edited("abs by a function", 10, ("(query - key).abs()", "torch.abs(key - query)")),
         ANSWERS.edited("a product with the inverse", 10, ("score / cap", "score * (1 / cap)")),
         ANSWERS.edited("in another order", 10, ("(key <= query)", "(query >= key)")),
