@@ -61,24 +61,34 @@ def reads_right(
 ) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer's entries `parts` are right for every block of every text.
 
-    A known mistake that the check of another category counts costs nothing here.
+    A known mistake that the check of another category counts costs nothing here, if it explains all that is wrong.
     """
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         asked = texts(draw)
         found = [answer.ask(text["text"]) for text in asked]
+        forgiven: set[str] = set()
         for part in parts:
-            _require(part, [_entries(each, part) for each in found], [text["parts"][part] for text in asked], category)
+            about = [text["parts"][part] for text in asked]
+            made = _require(part, [_entries(each, part) for each in found], about, category)
+            if made and forgiven and not forgiven & made:
+                raise CheckFailedError(
+                    "Several parts are wrong, each by a mistake of its own that an earlier check tells: mend those."
+                )
+            forgiven = forgiven & made or forgiven | made
 
     return run
 
 
-def _require(part: str, told: list[Any], about: list[PartKnown], category: str) -> None:
+def _require(part: str, told: list[Any], about: list[PartKnown], category: str) -> set[str]:
+    """Return the known mistakes that explain a wrong part; raise `CheckFailedError` if this check counts it."""
     right = [each["right"] for each in about]
     at = next((i for i, expected in enumerate(right) if not same(told[i], expected)), None)
     made = explanations(told, right, [each["wrong"] for each in about])
-    if at is None or (made and category not in made.values()):
-        return
+    if at is None:
+        return set()
+    if made and category not in made.values():
+        return set(made)
     why = next((says for says, counted in made.items() if counted == category), "")
     seen = contrasted(told[at], right[at], most=200)
     raise CheckFailedError(f"For a kernel of {len(right[at])} blocks {part} is {seen}. {why}".strip())

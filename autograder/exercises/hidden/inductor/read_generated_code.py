@@ -304,6 +304,7 @@ HIDDEN = HiddenPart(
             "'functions': [], 'reductions': ['sum'], 'masked': []}]\n",
             0,
         ),
+        ANSWERS.file("a mistake in each part", 0),
         ANSWERS.edited("starts are updates", 8, ("'^ *tmp_acc", "' tmp_acc"), below=True),
     ),
 )
