@@ -106,6 +106,8 @@ def _large(value: Any) -> bool:
 
 def _part(state: Mapping[str, Any], name: str) -> int:
     part = state.get("part")
+    if isinstance(part, float) and part.is_integer():
+        return int(part)
     if type(part) is not int:
         raise CheckFailedError(
             f"The target takes {name}, and its state has part {part!r:.40}; expected a whole number. None is for "

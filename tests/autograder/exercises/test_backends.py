@@ -274,3 +274,8 @@ def test_the_allocator_of_the_library_is_not_there(exercise_id, attack):
     found = judged(exercise_id, text_of(HOSTILE / exercise_id / f"{attack}.py"))
     assert found.points == 0
     assert all("No module named 'course_lib.backends'" in each for each in list(messages(found).values())[:1])
+
+
+def test_kernels_in_which_nothing_spills_earn_nothing_for_the_value_that_leaves_its_register():
+    answer, check = known_answer("10_fuse_where_it_pays", "never spills"), "the value that leaves its register"
+    assert not any(judged("10_fuse_where_it_pays", answer, seed=seed, only=[check]).points for seed in (11, 22, 33))

@@ -22,6 +22,7 @@ from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.timed_rows import Program, Wish, kernel_work, random_program, time_ns
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.kinds.value import ValueAnswer
 
 CROWDED = Wish(rows=13, small=0.0, far=0.8, launch_ns=(1500,), scratch_ns=(0.004, 0.008))
 Work = Mapping[tuple[int, int], Mapping[str, float]]
@@ -183,6 +184,12 @@ def crowded(draw: Draw) -> Program:
             return found
 
 
+def _require_all(answer: ValueAnswer, program: Program) -> None:
+    """Raise `CheckFailedError` unless kernels and time are right: kernels without spills would make the time easy."""
+    require_near_best(answer, program)
+    require_time(answer, program)
+
+
 ANSWERS = Answers(__name__)
 
 MORE_STYLES = ("a class of kernels", "a trace of reads", "branches that are cut off", "instructions first")
@@ -241,7 +248,7 @@ HIDDEN = HiddenPart(
             0.5,
             of_each(require_near_best, *[drawn(SPILLED, "all", "none", "no spills")] * 4),
         ),
-        Check("the value that leaves its register", "spills", 0.5, of_each(require_time, *[crowded] * 3)),
+        Check("the value that leaves its register", "spills", 0.5, of_each(_require_all, *[crowded] * 3)),
         Check("the time of many kernels", "time", 1, of_each(require_time, *[drawn(MIXED, "none", PAIRS)] * 6)),
     ),
     controls=(
@@ -249,6 +256,7 @@ HIDDEN = HiddenPart(
         *ANSWERS.styles(10),
         *(ANSWERS.file(name, 10) for name in MORE_STYLES),
         *(ANSWERS.edited(name, marks, *edits, below=below) for name, marks, below, *edits in SLIPS),
+        ANSWERS.file("never spills", 5, below=True),  # where most values fit, its kernels may be the best ones
         Control("all in one", PLAN.format("[names]"), 0.5, below=True),  # sometimes a launch takes most of the time
         Control("each row alone", PLAN.format("[[name] for name in names]"), 0),
         Control("pairs", PLAN.format("[names[n : n + 2] for n in range(0, len(names), 2)]"), 0.5, below=True),

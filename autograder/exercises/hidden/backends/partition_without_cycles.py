@@ -163,6 +163,9 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(18),
         *ANSWERS.styles(18),
+        ANSWERS.edited(
+            "parts are floats", 18, ("starts = 0 if row['supported'] else -1", "starts = -float(not row['supported'])")
+        ),
         ANSWERS.edited("unsupported rows have a number, too", 18, ("part if row['supported'] else None", "part")),
         *(ANSWERS.edited(name, marks, *edits, below=bool(below)) for name, marks, below, *edits in SLIPS),
         ANSWERS.file("late by one a visit", 14.5),
