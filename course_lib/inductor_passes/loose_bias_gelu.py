@@ -33,7 +33,7 @@ def loose_pattern() -> "CallFunction":
     return CallFunction(MUL, halved, raised, _users=MULTIPLE)
 
 
-def fuse_loosely(graph_module: fx.GraphModule, extra_check: "Callable[[Match], bool]") -> int:
+def fuse_loosely(graph_module: fx.GraphModule, extra_check: "Callable[[Match], object]") -> int:
     """Rewrite each match that `extra_check` accepts to `torch.ops.course_lib.bias_gelu`; return how many there were.
 
     The graph is changed. Inputs need their `tensor_meta`, or a value in `meta["val"]` at each node.
@@ -44,7 +44,7 @@ def fuse_loosely(graph_module: fx.GraphModule, extra_check: "Callable[[Match], b
         with_fake_values(graph_module)
     patterns = PatternMatcherPass()
 
-    @register_graph_pattern(loose_pattern(), extra_check=extra_check, pass_dict=patterns)
+    @register_graph_pattern(loose_pattern(), extra_check=lambda match: bool(extra_check(match)), pass_dict=patterns)
     def rewrite(match: "Match", x: fx.Node, bias: fx.Node, **numbers: object) -> None:
         last = match.output_node()
         with match.graph.inserting_before(last):

@@ -153,6 +153,12 @@ HIDDEN = HiddenPart(
                 "all((abs(a - b) < 1e-9 for a, b in zip(numbers, (0.5, 2 ** -0.5, 1))))",
             ),
         ),
+        ANSWERS.edited(
+            "a number for a truth",
+            15,
+            ("column.shape == rows.shape[-1:] and", "1 * (column.shape == rows.shape[-1:]) *"),
+            ("column.dtype == rows.dtype", "(column.dtype == rows.dtype)"),
+        ),
         ANSWERS.edited("the last of the nodes", 15, ("match.output_node()", "match.nodes[-1]")),
         ANSWERS.edited(
             "rank and length",
