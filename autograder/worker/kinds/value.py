@@ -54,7 +54,7 @@ def value_answer(entry: Callable[..., Any]) -> Handlers:
     return {Ask: ask, AskEach: ask_each, RunNamedPass: run_named_pass}
 
 
-def plain_data(value: object, where: str) -> Json:
+def plain_data(value: Any, where: str) -> Json:
     """Return `value` as JSON data; raises `NotPlainDataError`, naming `where`, for other types.
 
     A value of a class derived from a plain one, such as `torch.__version__`, is taken as it is read by that class,
