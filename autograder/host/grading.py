@@ -72,19 +72,22 @@ def stubs_in(text: str) -> Stubs:
     definitions = dict[str, bool]()
     for statement in statements:
         definitions |= dict.fromkeys(definitions.keys() & _changed_by(statement), False)
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        if isinstance(statement, _DEFINITIONS):
             definitions[statement.name] = _is_stub(statement)
     return Stubs(definitions, all(map(_is_empty, statements)))
 
 
 def _changed_by(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement binds, or of which it uses an attribute, as `Layer.forward = forward` does."""
+    """Return the names that a statement binds, or uses other than to call them, as `setattr(Layer, "forward", f)`."""
     nodes = list(ast.walk(statement))
-    used = {node.value.id for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)}
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    used = {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
     used |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
-    return used | {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    used |= {str(node.value) for node in nodes if isinstance(node, ast.Constant)}  # as globals()["f"]
+    return used | {node.name for node in nodes if isinstance(node, _DEFINITIONS) and node is not statement}
 
 
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _CALL_OF_SUPER = ast.dump(ast.parse("super().__init__()", mode="eval").body)
 
 

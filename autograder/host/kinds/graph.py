@@ -47,11 +47,11 @@ class GraphAnswer:
             Sent.of_graph(program.graph, program.tensors).require_kept(artifact, told)
         return artifact
 
-    def called(self, program: Traced, inputs: Sequence[torch.Tensor]) -> Reply:
-        """Return what the module computes that the pass makes of `program`; it gets one that is not compiled."""
+    def called(self, program: Traced, inputs: Sequence[torch.Tensor], *, outdated: bool) -> Reply:
+        """Return what the module computes that the pass makes of `program`; it may get one that is not compiled."""
         call, placed = placed_call(Case(tuple(inputs)))
         tensors = map(shared_inputs.to_raw, (*program.tensors.values(), *placed))
-        result = self.student.call_with(CallTransformed(_request(program), call), list(tensors))
+        result = self.student.call_with(CallTransformed(_request(program), call, outdated), list(tensors))
         return read_called(result.body, result.tensors, (), 0)
 
     def _texts(self) -> dict[str, str]:

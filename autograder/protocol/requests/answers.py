@@ -224,12 +224,13 @@ class Transform(Request[WrittenGraph]):
 class CallTransformed(Request[Called]):
     """Run the pass as `transform` says, and call the module that it returns.
 
-    The message carries the tensors of the graph, then those of the call. The module that the pass gets returns None
-    until it is compiled again.
+    The message carries the tensors of the graph, then those of the call.
     """
 
     transform: Transform
     call: TensorCall
+    outdated: bool
+    """Whether the module that the pass gets returns None until it is compiled again."""
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,12 @@ STUB = "def f(x):\n    raise NotImplementedError\n"
         ("class f(M):\n    def forward(self, x):\n        raise NotImplementedError\nf.forward = mine\n", False),
         (f"{STUB}@f.register\ndef _(x: int):\n    return x\n", False),
         (f"f = mine\n{STUB}", True),
-        (f"{STUB}g = f\n", True),
+        (f"{STUB}print(f(1))\n", True),
+        (f"{STUB}if True:\n    def f(x):\n        return x\n", False),
+        (f"{STUB}async def f(x):\n    return x\n", False),
+        (f"{STUB}@patch_to(f)\ndef _(x):\n    return x\n", False),
+        (f"{STUB}setattr(f, 'forward', mine)\n", False),
+        (f"{STUB}globals()['f'] = mine\n", False),
         ("def f(:\n", False),
         ("class f(M):\n    def __init__(self):\n        super().__init__(0x" + "f" * 5_000 + ")\n", False),
         (f"def f():\n    {'+'.join(['1'] * 900)}\n    raise NotImplementedError\n", False),
@@ -158,7 +163,7 @@ STUB = "def f(x):\n    raise NotImplementedError\n"
         (f"def f():\n    {'-' * 600}1\n    raise NotImplementedError\n", False),
         (f"def f():\n    {'not ' * 900}1\n    raise NotImplementedError\n", False),
     ],
-    ids=range(25),
+    ids=range(30),
 )
 def test_an_untouched_answer_is_recognised_without_running_it(text, expected):
     assert stubs_in(text).leave_unanswered("f") is expected

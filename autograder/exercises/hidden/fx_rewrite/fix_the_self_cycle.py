@@ -111,6 +111,14 @@ HIDDEN = HiddenPart(
             5.5,
             ("graph_module.recompile()", "graph_module._code = graph.python_code('self').src"),
         ),
+        ANSWERS.edited(
+            "traced again",
+            6,
+            (
+                "graph = graph_module.graph",
+                "graph_module = fx.symbolic_trace(graph_module); graph = graph_module.graph",
+            ),
+        ),
         ANSWERS.edited("nobody reads it", 6, ("user is not new", "False"), below=True),
     ),
     right_here=NO_OPERATORS,
