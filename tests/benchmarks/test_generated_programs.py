@@ -15,6 +15,7 @@ from course_lib.fusion.passes import batch_norm_folding, qkv_merge
 from tests.drawn import some
 
 PROGRAMS, TRIED, PARTS = 100, 30, 3  # others in each run; thousands in `make bench`, by benchmarks/fusion_sweep.py
+EQUAL_CALLS = 51_047  # found by a sweep: a program in training mode with two equal calls of a LayerNorm
 DRAWN = 200  # enough for one of every kind, which costs little where nothing is fused
 
 
@@ -24,6 +25,10 @@ def test_no_generated_program_computes_anything_else_once_fused(part: int) -> No
     assert [outcome.wrong for outcome in outcomes if outcome.wrong] == []
     missed = [outcome for outcome in outcomes if outcome.program.must_fuse and not outcome.fused]
     assert [(outcome.number, outcome.explanation) for outcome in missed] == []
+
+
+def test_equal_calls_of_a_norm_that_became_one_batch_norm_count_a_batch_once() -> None:
+    assert try_out(EQUAL_CALLS).wrong == ""
 
 
 def test_the_programs_are_the_same_each_time_and_of_every_kind() -> None:
