@@ -16,10 +16,11 @@ from collections.abc import Mapping
 import torch
 
 from autograder.host.artifacts.torchscript_pickles import PickleRefusedError, require_plain_pickle
-from autograder.host.source_text import MAX_CHARACTERS, UnreadableSourceError, parsed, text_in_lines, unparsed
+from autograder.host.source_text import UnreadableSourceError, parsed, text_in_lines, unparsed
 
 MAX_ARCHIVE_BYTES = 8 << 20
 MAX_FILES = 100
+MAX_CHARACTERS = 40_000  # of the code of an archive
 FILES = re.compile(r"(\.data/)?version|byteorder|data\.pkl|constants\.pkl|code/[\w/]+\.py|(data|constants)/\d+")
 IGNORED = re.compile(r".*\.debug_pkl|\.data/serialization_id|\.format_version|\.storage_alignment")
 NEEDED = {"data.pkl", "constants.pkl"}
@@ -89,6 +90,9 @@ def _files(data: bytes) -> dict[str, bytes]:
         raise
     except Exception:  # zipfile and zlib raise many types for bytes that are no zip
         raise ArchiveRefusedError("The archive is no readable zip file.") from None
+    code = sum(len(content) for name, content in found.items() if name.endswith(".py"))
+    if code > MAX_CHARACTERS:
+        raise ArchiveRefusedError(f"The archive holds {code:,} bytes of code; at most {MAX_CHARACTERS:,} are read.")
     strange = [name for name in found if not FILES.fullmatch(name)]
     if strange or not found.keys() >= NEEDED:
         what = f"the file {strange[0][:80]!r}" if strange else "too few files"
@@ -116,10 +120,8 @@ class CodeRefusedError(Exception):
 
 def rewritten_code(text: str) -> str:
     """Return the code of one file, written anew from its syntax tree; raise `CodeRefusedError`."""
-    if len(text) > MAX_CHARACTERS:
-        raise CodeRefusedError(f"{len(text):,} characters of code; at most {MAX_CHARACTERS:,} are accepted")
     try:
-        tree = parsed(text)
+        tree = parsed(text, most=MAX_CHARACTERS)
         for node in ast.walk(tree):
             _require_allowed(node)
         _require_named_operators(tree)

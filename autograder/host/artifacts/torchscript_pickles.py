@@ -162,6 +162,7 @@ def _require_inside(storage: _Storage, offset: int, shape: tuple[int, ...], stri
     if (offset + extent) * size > len(storage.bytes):
         raise PickleRefusedError("a tensor larger than its storage")
     try:
-        RawTensor(storage.dtype, shape, strides, storage.bytes[offset * size : (offset + extent) * size])
+        inside = memoryview(storage.bytes)[offset * size : (offset + extent) * size]  # no copy: they may be thousands
+        RawTensor(storage.dtype, shape, strides, inside)
     except ProtocolError as error:
         raise PickleRefusedError(str(error)) from None

@@ -3,6 +3,8 @@
 import contextlib
 import io
 import random
+import struct
+import time
 import zipfile
 
 import pytest
@@ -255,6 +257,15 @@ def test_a_zip_that_unpacks_to_more_than_is_accepted_is_refused():
         checked_archive(bomb.getvalue())
 
 
+def test_the_code_of_all_files_of_an_archive_has_one_limit():
+    long = io.BytesIO(saved(lambda_tanh))
+    with zipfile.ZipFile(long, "a") as archive:
+        for number in range(3):
+            archive.writestr(f"archive/code/__torch__/more_{number}.py", "a.b()\n" * 2_500)
+    with pytest.raises(ArchiveRefusedError, match="bytes of code; at most 40,000"):
+        checked_archive(long.getvalue())
+
+
 def tensor_pickle(count, offset, shape, stride):
     """A pickle of one float tensor, as torch.jit.save writes it."""
     text = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK" + bytes([count])
@@ -268,6 +279,26 @@ def test_a_tensor_has_to_lie_inside_its_storage():
     for odd in ((3, 0, 4, 1), (3, 1, 3, 1), (3, 0, 3, 2), (4, 0, 3, 1)):
         with pytest.raises(PickleRefusedError):
             require_plain_pickle(tensor_pickle(*odd), storage)
+
+
+def test_tensors_of_a_large_storage_are_checked_without_copies_of_it():
+    count = 2 << 20
+    storage = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpu"
+    arguments = (
+        b"("
+        + storage
+        + b"J"
+        + struct.pack("<i", count)
+        + b"tQK\x01J"
+        + struct.pack("<i", count - 1)
+        + b"\x85K\x01\x85t"
+    )
+    once = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\nq\x01" + arguments + b"q\x02"
+
+    started_s = time.process_time()
+    require_plain_pickle(once + b"h\x01h\x02R" * 3_000 + b".", {"0": bytes(4 * count)})
+
+    assert time.process_time() - started_s < 2
 
 
 def described(nodes):
