@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from operator import attrgetter
 from typing import Any
 
@@ -25,6 +25,8 @@ from course_lib.launches.launch_record import reads_on_host, tensors_in, written
 MOST_EVENTS = 20_000  # and launches
 MOST_NUMBERS = 4096  # in a buffer, and as a product of sizes
 MOST_ITEMS = 64  # in a list of arguments
+MOST_TOUCHED = 4 * 10**6  # numbers, by all launches of a report
+A_VIEW, AN_ITEM = 64, 4  # what a view, and an item among arguments, cost beside, in numbers
 LARGEST = 10**6  # of a number among the arguments
 MOST_BESIDE = 2  # such as a sum with 0 in place of a clone; the least eager call has four
 NEVER_REPLAYED = (
@@ -47,6 +49,7 @@ _NAMES = """
     tanh_backward.default where.self zero_.default zeros.default zeros_like.default
 """
 OPERATORS = {f"aten.{name}": attrgetter(name)(torch.ops.aten) for name in _NAMES.split()}
+PRODUCTS = (torch.ops.aten.mm.default, torch.ops.aten.addmm.default)
 """What programs and trainings of lesson 15 launch, and ways to copy, to clear and to compare memory."""
 
 
@@ -79,7 +82,7 @@ class LaunchMachine:
         self._values: list[torch.Tensor] = []
         self._read: set[int] = set()  # buffers made of such values
         self._graphs: dict[int, list[Any]] = {}
-        self._replayed = 0
+        self._replayed = self._touched = 0
         self._seeds = iter(seeds)
         self.calls: list[Call] = []
         events = items(report.get("events"), (dict,))
@@ -136,7 +139,7 @@ class LaunchMachine:
             return
         before, after = counts(event["states"], 2) if "states" in event else (None, None)
         generator = self._generator(before)
-        func, found = _started(event["operator"], args, options, generator)
+        func, found = self._started(event["operator"], args, options, generator)
         if after is not None:
             self._states[after] = generator.get_state()
         if reads_on_host(func):
@@ -156,7 +159,7 @@ class LaunchMachine:
         generator = self._generator(before)
         for step in steps:
             args, options = self._arguments(step)
-            func, found = _started(step["operator"], args, options, generator)
+            func, found = self._started(step["operator"], args, options, generator)
             for written, tensor in _results(step, func, args, options, found):
                 self._view(written).copy_(tensor)
         self._states[after] = generator.get_state()
@@ -184,10 +187,18 @@ class LaunchMachine:
         (known,) = counts([number])
         if known in self._buffers or known >= len(self._sizes) or tensor.numel() > MOST_NUMBERS:
             raise MalformedAnswerError
+        self._touch(tensor.numel())
         self._buffers[known] = tensor
+
+    def _touch(self, numbers: int) -> None:
+        """Take numbers from those that all launches of the report may touch."""
+        self._touched += numbers
+        if self._touched > MOST_TOUCHED:
+            raise MalformedAnswerError
 
     def _filled(self, value: Any, depth: int = 0) -> Any:
         """Return arguments with tensors in place of their descriptions."""
+        self._touch(AN_ITEM)
         if isinstance(value, dict) and depth:
             return self._view(value)
         if isinstance(value, dict):
@@ -215,23 +226,50 @@ class LaunchMachine:
         last = offset + sum((count - 1) * step for count, step in zip(size, stride, strict=True))
         if math.prod(size) > MOST_NUMBERS or last >= buffer.untyped_storage().nbytes() // buffer.itemsize:
             raise MalformedAnswerError
+        self._touch(A_VIEW + math.prod(size))
         return buffer.as_strided(size, stride, offset)
 
+    def _started(self, name: str, args: list[Any], options: Report, generator: torch.Generator) -> tuple[Any, Any]:
+        """Start one launch, and return its operator and what it gave; one that draws takes the generator."""
+        func = OPERATORS.get(name)
+        if func is None:
+            raise CheckFailedError(
+                f"A launch of {name[:60]} is none that this exercise needs. Call the program, and copy tensors by "
+                "clone() and copy_()."
+            )
+        draws = {"generator": generator} if torch.Tag.nondeterministic_seeded in func.tags else {}
+        try:
+            sizes = _sizes_of_results(func, args, options)
+            if all(math.prod(size) <= MOST_NUMBERS for size in sizes):
+                self._touch(sum(map(math.prod, sizes)))
+                return func, func(*args, **{**options, **draws})
+        except (RuntimeError, TypeError, ValueError, IndexError) as error:
+            why = " ".join(str(error).split())[:160]
+            raise CheckFailedError(f"A launch of {name} does not run on other inputs: {why}") from None
+        raise MalformedAnswerError
 
-def _started(name: str, args: list[Any], options: Report, generator: torch.Generator) -> tuple[Any, Any]:
-    """Start one launch, and return its operator and what it gave; one that draws takes the generator."""
-    func = OPERATORS.get(name)
-    if func is None:
-        raise CheckFailedError(
-            f"A launch of {name[:60]} is none that this exercise needs. Call the program, and copy tensors by clone() "
-            "and copy_()."
-        )
-    draws = {"generator": generator} if torch.Tag.nondeterministic_seeded in func.tags else {}
-    try:
-        return func, func(*args, **{**options, **draws})
-    except (RuntimeError, TypeError, ValueError, IndexError) as error:
-        why = " ".join(str(error).split())[:160]
-        raise CheckFailedError(f"A launch of {name} does not run on other inputs: {why}") from None
+
+def _sizes_of_results(func: Any, args: list[Any], options: Report) -> list[torch.Size]:
+    """Return sizes that no result exceeds, before anything is computed.
+
+    They are those to which the tensors broadcast, and rows and columns for a product of matrices. An operator with
+    lists takes the places of the lists in turn. Raises `RuntimeError` for tensors that do not broadcast, for one that
+    is an option other than `out`, and for an `out` of another size, which the operator would make larger.
+    """
+    if any(name != "out" and tensors_in(value) for name, value in options.items()):
+        raise RuntimeError("a tensor that is no option is given as one.")
+    single = [value.shape for value in args if isinstance(value, torch.Tensor)]
+    if func in PRODUCTS:
+        *single, first, second = single
+        single.append(torch.Size([first[0], second[1]]))
+    lists = [tensors_in(value) for value in args if isinstance(value, list)]
+    together = zip_longest(*filter(None, lists)) if any(lists) else [()]
+    sizes = [
+        torch.broadcast_shapes(*single, *(tensor.shape for tensor in each if tensor is not None)) for each in together
+    ]
+    if "out" in options and options["out"].shape != sizes[0]:
+        raise RuntimeError(f"the result has the shape {tuple(sizes[0])}, and out {tuple(options['out'].shape)}.")
+    return sizes
 
 
 def _results(

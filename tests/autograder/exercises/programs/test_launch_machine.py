@@ -6,11 +6,18 @@ import pytest
 import torch
 
 from autograder.exercises.launch_overhead.replay_by_shape import agree
-from autograder.exercises.programs import replayed_runs
-from autograder.exercises.programs.launch_machine import MOST_EVENTS, MOST_NUMBERS, LaunchMachine, require_replays
+from autograder.exercises.programs import launch_machine, replayed_runs
+from autograder.exercises.programs.launch_machine import (
+    MOST_EVENTS,
+    MOST_ITEMS,
+    MOST_NUMBERS,
+    LaunchMachine,
+    require_replays,
+)
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
 from course_lib import launches
+from course_lib.launches.launch_record import LaunchRecorder
 from tests.autograder.exercises.judged import reference
 
 STEPS = ["times", "scale", "sin", "plus"]
@@ -170,6 +177,55 @@ def test_what_is_no_launch_is_refused(spoil):
     spoil(next(event for event in report["events"] if "operator" in event))
     with pytest.raises(MalformedAnswerError):
         run_on(report, torch.ones(2))
+
+
+def outer(x):
+    return x.expand(100).view(100, 1), x.expand(100).view(1, 100)
+
+
+LARGE = {
+    "a product": lambda x: torch.mul(*outer(x)),
+    "a product of matrices": lambda x: torch.mm(*outer(x)),
+    "a sum with a product of matrices": lambda x: torch.addmm(x, *outer(x)),
+    "a choice": lambda x: torch.where(x.expand(1, 1, 100) > 0, *outer(x)),
+    "a comparison": lambda x: torch.allclose(*outer(x)),
+}
+
+
+@pytest.mark.parametrize("large", LARGE.values(), ids=LARGE)
+def test_a_large_result_is_refused_before_it_is_computed(large):
+    report = recorded(large, torch.ones(1))
+    with LaunchRecorder() as recorder, pytest.raises(MalformedAnswerError):
+        LaunchMachine(report, [torch.ones(1)])
+    assert not any({(100, 1), (1, 100)} <= set(each.shapes) for each in recorder.launches)
+
+
+def test_the_order_of_options_hides_no_large_result():
+    report = recorded(lambda x: torch.mm(x.view(1, 100), x.view(100, 1)), torch.ones(100))
+    (launch,) = (event for event in report["events"] if "operator" in event)
+    first, second = launch["args"]
+    launch |= {"args": [], "options": {"mat2": first, "self": second}}
+    with pytest.raises(CheckFailedError, match="a tensor that is no option"):
+        run_on(report, torch.ones(100))
+
+
+def test_no_out_of_another_size_is_written():
+    report = recorded(lambda x: torch.mul(x.view(2, 1), x.view(1, 2), out=torch.empty(2, 2)), torch.ones(2))
+    (launch,) = (event for event in report["events"] if "operator" in event)
+    launch["options"]["out"]["layout"] = [0, [0], [1]]
+    with pytest.raises(CheckFailedError, match="does not run on other inputs: "):
+        run_on(report, torch.ones(2))
+
+
+def test_all_that_the_launches_of_a_report_touch_is_bounded():
+    report = recorded(lambda x: torch._foreach_zero_([x[:0]] * MOST_ITEMS), torch.ones(2))
+    (launch,) = (event for event in report["events"] if "operator" in event)
+    times = launch_machine.MOST_TOUCHED // (MOST_ITEMS * launch_machine.A_VIEW)
+    report["events"] += [launch] * (times // 2)
+    LaunchMachine(report, [torch.ones(2)])
+    report["events"] += [launch] * (times // 2)
+    with pytest.raises(MalformedAnswerError):
+        LaunchMachine(report, [torch.ones(2)])
 
 
 @pytest.mark.parametrize("sizes", [[MOST_NUMBERS + 1], [100, 100], [1] * 100])
