@@ -45,22 +45,23 @@ class CompilerCheck:
 
     @property
     def compiles(self) -> bool:
-        """Tell whether Triton has a compiler on this machine."""
+        """Tell whether Triton has a compiler on this machine; one that ends on the texts is one."""
         if self._compiles is None:
             ready = self._asked(self._parts)
-            self._compiles = ready is not None and ready["compiles"]
+            self._compiles = ready is None or bool(ready["compiles"])
         return self._compiles
 
     def refusal(self, kernel: str, args: Sequence[Any], named: Mapping[str, Any]) -> str:
         """Return a sentence with what the compiler says against this launch, in plain English.
 
-        It is empty for a launch that compiles, and for most where Triton has no compiler.
+        It is empty for a launch that compiles, and for most where Triton has no compiler. A process that has ended
+        refuses every launch.
         """
-        compiles = self.compiles
+        _ = self.compiles  # the texts go first
         launch = {"kernel": kernel, "args": list(map(_written, args))}
         answer = self._asked({**launch, "named": {name: _written(arg) for name, arg in named.items()}})
         if answer is None:
-            return f"Triton does not compile `{kernel}`: its compiler ended without a result." if compiles else ""
+            return f"Triton does not compile `{kernel}`: its compiler ended without a result."
         where = f", {answer['line']}" if answer["line"] else ""
         return answer["words"] and f"Triton does not compile `{kernel}`{where}: {plain(answer['words'])}"
 
@@ -90,7 +91,7 @@ def _written(arg: Any) -> Any:
     if isinstance(arg, bool | int | float | str | None):
         return arg
     if isinstance(arg, torch.dtype):
-        return str(arg)
+        return {"torch_dtype": str(arg)}
     if hasattr(arg, "fn"):
         return {"kernel": arg.fn.__name__}
     return {"constexpr": _written(arg.value)} if hasattr(arg, "value") else {"dtype": arg.name}

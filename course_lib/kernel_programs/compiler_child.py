@@ -12,6 +12,7 @@ import json
 import linecache
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -78,6 +79,13 @@ class Pointer:
         return self._address
 
 
+@dataclass(frozen=True)
+class TorchDtype:
+    """A dtype of PyTorch, as a kernel sees it: it equals itself and no text."""
+
+    name: str
+
+
 def _kernels(parts: Mapping[str, str]) -> Mapping[str, Any]:
     """Return the names that the texts define, launchers left out."""
     import triton
@@ -135,6 +143,8 @@ def _argument(asked: Any, kernels: Mapping[str, Any]) -> Any:
         return tuple(_argument(each, kernels) for each in value)
     if kind == "kernel":
         return kernels[value]
+    if kind == "torch_dtype":
+        return TorchDtype(value)
     return tl.constexpr(_argument(value, kernels)) if kind == "constexpr" else tl.dtype(value)
 
 

@@ -6,6 +6,7 @@ right one. Recursion goes as deep as a tree that came through the door for sourc
 """
 
 import ast
+import contextlib
 import keyword
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -165,12 +166,26 @@ class _Function:
                 f"`{function.name}` has the decorator `@{short(decorators[0])}`; "
                 "only `@triton.jit` is run here, without autotuning and heuristics. Choose the block in the launcher."
             )
+        self._require_plain_defaults()
+        if self._kernel:  # Triton looks for the name of a kernel in its text, by a pattern
+            for name in (function.name, *(each.arg for each in words.parameters(function.args))):
+                _require_ascii(name, function)
         args = self._copy(function.args)
         for new, old in zip(words.parameters(args), words.parameters(function.args), strict=True):
             if annotation := _known_annotation(old.annotation):
                 new.annotation = _expression(annotation)
         jit = [ast.copy_location(_expression(JIT), each) for each in decorators]
         return ast.copy_location(ast.FunctionDef(function.name, args, self._copied(function.body), jit), function)
+
+    def _require_plain_defaults(self) -> None:
+        """Refuse a default that computes, or that a call could change for the next one."""
+        args = self._function.args
+        for default in (*args.defaults, *args.kw_defaults):
+            if default is not None and not _is_plain(default):
+                raise KernelRefusedError(
+                    f"{self._at(default, 'has')} the default `{short(default)}`; a default is a number, a text, a "
+                    "dtype, None, or the name of a constant."
+                )
 
     def _copy(self, node: ast.AST) -> Any:
         """Return the node without all that is not on the lists."""
@@ -242,6 +257,24 @@ class _Function:
 
     def _at(self, node: ast.AST, does: str = "uses") -> str:
         return f"`{self._function.name}`, line {getattr(node, 'lineno', self._function.lineno)}, {does}"
+
+
+def _is_plain(default: ast.expr) -> bool:
+    default = constexpr_value(default) or default
+    if isinstance(default, ast.Tuple):
+        return all(map(_is_plain, default.elts))
+    with contextlib.suppress(ValueError, ArithmeticError, TypeError):
+        constant(default)
+        return True
+    return bool(words.dotted(default))
+
+
+def _require_ascii(name: str, function: ast.FunctionDef) -> None:
+    if not name.isascii():
+        raise KernelRefusedError(
+            f"Line {function.lineno} gives a kernel or its parameter the name `{name}`; write it with the letters a to "
+            "z, digits and `_`."
+        )
 
 
 def _is_jit(decorator: ast.expr) -> bool:

@@ -11,6 +11,7 @@ from course_lib.kernel_programs.compiler_check import CompilerCheck
 from course_lib.kernel_programs.compiler_words import plain
 
 CHILD = compiler_check._CHILD
+ENDED = "Triton does not compile `kernel`: its compiler ended without a result."
 HEAD = "@triton.jit\ndef kernel(x_ptr, out_ptr, n, eps, BLOCK: tl.constexpr, OF: tl.constexpr = tl.float32):\n"
 BODIES = {
     "right": """
@@ -120,26 +121,38 @@ def test_constants_of_a_launch_may_be_types_texts_and_kernels() -> None:
     assert "has no attribute" in check.refusal("kernel", (x, x, 40, 0.5, 16), {"OF": torch.float16})
 
 
+def test_a_dtype_of_pytorch_equals_itself_and_no_text() -> None:
+    body = "    tl.static_assert(D == E)\n    tl.static_assert(D != text)\n"
+    head = "@triton.jit\ndef kernel(D: tl.constexpr, E: tl.constexpr, text: tl.constexpr):\n"
+    check = CompilerCheck({"answer": head + body})
+    assert check.refusal("kernel", (torch.float32, torch.float32, "torch.float32"), {}) == ""
+    assert "D == E" in check.refusal("kernel", (torch.float32, torch.float16, "torch.float32"), {})
+
+
 def test_without_a_compiler_nothing_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     x = torch.ones(2)
     silent = tmp_path / "child.py"
-    silent.write_text("")
     monkeypatch.setattr(compiler_check, "_CHILD", silent)
-    check = CompilerCheck({"answer": text_of("a break")})
-    assert not check.compiles
-    assert check.refusal("kernel", (), {}) == ""
     silent.write_text("from triton.backends import backends\nbackends.clear()\n" + Path(CHILD).read_text("utf-8"))
     check = CompilerCheck({"answer": text_of("a break")})
     assert not check.compiles
     assert check.refusal("kernel", (x, x, 1, 1.0), {"BLOCK": 2}) == ""
     assert "`BLOCK` is a tl.constexpr and gets a tensor" in check.refusal("kernel", (x, x, 1, 1.0, (1, x)), {})
+    assert "ended without a result" in check.refusal("of no text", (), {})
+
+
+@pytest.mark.parametrize("default", ["tl.arange(0, 16)", "1"])
+def test_a_compiler_that_ends_on_a_text_refuses_its_launches(default: str) -> None:
+    text = f"@triton.jit\ndef kernel(x_ptr, n: tl.constexpr, never: tl.constexpr = {default}):\n    pass\n"
+    refused = CompilerCheck({"answer": text}).refusal("kernel", (torch.ones(2), 1), {})
+    assert refused == ("" if default == "1" else ENDED)
 
 
 def test_a_compiler_that_ends_refuses_this_launch_and_later_ones() -> None:
     check = CompilerCheck({"answer": text_of("right")})
     assert check.compiles
     check._child.kill()
-    assert check.refusal("kernel", (), {}) == "Triton does not compile `kernel`: its compiler ended without a result."
+    assert check.refusal("kernel", (), {}) == ENDED
     assert "ended without" in check.refusal("kernel", (), {})
 
 

@@ -162,10 +162,15 @@ def test_a_launcher_reaches_nothing_but_shapes_and_launches(line: str, said: str
         ("import os", "Remove it: `tl`"),
         ("@triton.autotune(configs=[], key=[])\n@triton.jit\ndef f(x):\n    pass", "only `@triton.jit`"),
         ("class A: pass", "neither a function nor a constant"),
-        ("def f(x=exec('1')): pass", "`exec`"),
+        ("def f(x=exec('1')): pass", "`f`, line 1, has the default `exec('1')`"),
+        ("def f(x, calls=[]): pass", "has the default `[]`"),
+        ("def f(x, *, pair=(1, [])): pass", "has the default `(1, [])`"),
+        ("@triton.jit\ndef f(x, at: tl.constexpr = tl.arange(0, 16)): pass", "has the default `tl.arange(0, 16)`"),
+        ("@triton.jit\ndef f·of(x): pass", "the name `f·of`; write it with the letters a to z"),
+        ("@triton.jit\ndef f(x, é): pass", "the name `é`"),
         ("def f(*x): pass", "each parameter by its name"),
         ("def f(np, x=np): pass", "`np`, which"),
-        ("def f(np, x=lambda: np): pass", "`np`, which"),
+        ("def f(np, x=lambda: np): pass", "has the default `lambda: np`"),
         ("def f(x):\n    return (lambda np=np: np)()", "`np`, which"),
         ("def f(x):\n    return lambda tl: tl.load", "take another name"),
         ("+".join(["1"] * 900), "nests deeper"),
@@ -210,9 +215,10 @@ def test_blocks_in_names_and_unrolled_loops_are_taken(loop: str, line: str) -> N
     checked_kernels({"answer": KEPT.format(loop=loop, line=line)})
 
 
-def test_a_list_in_the_defaults_of_a_kernel_is_refused() -> None:
-    with pytest.raises(KernelRefusedError, match="a list outside of a call"):
-        checked_kernels({"answer": "@triton.jit\ndef kept(x, seen=[]):\n    return x\n"})
+@pytest.mark.parametrize("head", ["def f(x, D=torch.float32, ", "@triton.jit\ndef f(x, D: tl.constexpr = tl.float32, "])
+def test_a_default_is_a_constant(head: str) -> None:
+    defaults = "n=-1, eps=1 / 2, none=None, pair=(1, A), *, text='a', C=tl.constexpr(2)"
+    checked_kernels({"answer": f"A = tl.constexpr(1)\n{head}{defaults}):\n    return x\n"})
 
 
 def test_a_kernel_may_ask_whether_an_argument_is_none() -> None:
