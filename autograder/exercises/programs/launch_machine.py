@@ -33,24 +33,27 @@ NEVER_REPLAYED = (
     "A replay starts the captured launches on the captured memory: copy_ the inputs into static tensors, and call "
     "graph.replay()."
 )
+COLD = "Call the function inside `with warm_up():` before the capture."
 NOT_FINITE = ("inf", "-inf", "nan")  # how a recorder writes these numbers
 COPIES = ("aten.copy_.default", "aten._foreach_copy_.default", "aten.clone.default")
 _NAMES = """
-    _foreach_add_.Scalar _foreach_copy_.default _foreach_mul_.Scalar _foreach_zero_.default
+    _foreach_add.List _foreach_add_.List _foreach_add_.Scalar _foreach_add_.Tensor _foreach_addcdiv_.Scalar
+    _foreach_addcmul_.Scalar _foreach_copy_.default _foreach_mul_.Scalar _foreach_sqrt.default _foreach_zero_.default
     _local_scalar_dense.default _to_copy.default abs.default add.Scalar add.Tensor add.out add_.Scalar add_.Tensor
     addcdiv_.default addcmul_.default addmm.default all.default allclose.default any.default bernoulli_.float
     bitwise_and.Tensor bitwise_or.Tensor cat.default clone.default copy_.default div.Scalar div.Tensor div.out
-    div_.Scalar div_.Tensor eq.Scalar eq.Tensor equal.default fill_.Scalar fill_.Tensor full.default
+    div_.Scalar div_.Tensor dot.default eq.Scalar eq.Tensor equal.default fill_.Scalar fill_.Tensor full.default
     full_like.default ge.Scalar ge.Tensor gt.Scalar gt.Tensor isinf.default isnan.default le.Scalar le.Tensor
-    lerp_.Scalar logical_not.default lt.Scalar lt.Tensor max.default mean.default mean.dim min.default mm.default
+    lerp_.Scalar linalg_vector_norm.default logical_not.default lt.Scalar lt.Tensor masked_fill_.Scalar
+    max.default mean.default mean.dim min.default mm.default mse_loss.default mse_loss_backward.default
     mul.Scalar mul.Tensor mul.out mul_.Scalar mul_.Tensor ne.Scalar ne.Tensor neg.default new_full.default
-    new_ones.default new_zeros.default ones.default ones_like.default pow.Tensor_Scalar sin.default sqrt.default
-    stack.default sub.Scalar sub.Tensor sub.out sub_.Scalar sub_.Tensor sum.default sum.dim_IntList tanh.default
-    tanh_backward.default where.self zero_.default zeros.default zeros_like.default
+    new_ones.default new_zeros.default ones.default ones_like.default pow.Tensor_Scalar sgn.default sin.default
+    sqrt.default stack.default sub.Scalar sub.Tensor sub.out sub_.Scalar sub_.Tensor sum.default sum.dim_IntList
+    tanh.default tanh_backward.default where.self zero_.default zeros.default zeros_like.default
 """
 OPERATORS = {f"aten.{name}": attrgetter(name)(torch.ops.aten) for name in _NAMES.split()}
-PRODUCTS = (torch.ops.aten.mm.default, torch.ops.aten.addmm.default)
 """What programs and trainings of lesson 15 launch, and ways to copy, to clear and to compare memory."""
+PRODUCTS = (torch.ops.aten.mm.default, torch.ops.aten.addmm.default)
 
 
 @dataclass
@@ -81,6 +84,7 @@ class LaunchMachine:
         self._states: dict[int, torch.Tensor] = {}
         self._values: list[torch.Tensor] = []
         self._read: set[int] = set()  # buffers made of such values
+        self._warm: set[str] = set()  # operators that ran outside of replays
         self._graphs: dict[int, list[Any]] = {}
         self._replayed = self._touched = 0
         self._seeds = iter(seeds)
@@ -140,6 +144,7 @@ class LaunchMachine:
         before, after = counts(event["states"], 2) if "states" in event else (None, None)
         generator = self._generator(before)
         func, found = self._started(event["operator"], args, options, generator)
+        self._warm.add(event["operator"])
         if after is not None:
             self._states[after] = generator.get_state()
         if reads_on_host(func):
@@ -156,6 +161,8 @@ class LaunchMachine:
         self._replayed += len(steps)
         if self._replayed > MOST_EVENTS:
             raise MalformedAnswerError
+        for name in sorted({step["operator"] for step in steps} - self._warm - {*COPIES}):
+            raise CheckFailedError(f"{name[:60]} ran for the first time during a capture. {COLD}")
         generator = self._generator(before)
         for step in steps:
             args, options = self._arguments(step)

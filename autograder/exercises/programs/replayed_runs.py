@@ -219,7 +219,8 @@ def call_in_turn(answer: Callable[..., Any], steps: Sequence[str], calls: Sequen
     number, recorder, seen = [number_of(0)], Recorder(), set()
     given = [inputs(call) for call in calls]
     numbers = recorder.given([tensor for pair in given for tensor in pair])
-    replayed = answer(program(steps, number))
+    with recorder:
+        replayed = answer(program(steps, number))
     if not callable(replayed):
         return {"class": type(replayed).__name__}
     for call, tensors in zip(calls, given, strict=True):

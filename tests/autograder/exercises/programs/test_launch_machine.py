@@ -4,6 +4,7 @@ import copy
 
 import pytest
 import torch
+from torch.nn import functional as F
 
 from autograder.exercises.launch_overhead.replay_by_shape import agree
 from autograder.exercises.programs import launch_machine, replayed_runs
@@ -130,6 +131,39 @@ def test_a_replay_before_the_capture_changes_no_later_one():
     calls = calls_of(3)
     machine = LaunchMachine(report_of(replaying(text), calls), tensors_of(calls))
     require_replays(machine.calls[1:], len(STEPS))
+
+
+def test_what_is_captured_ran_before_whatever_the_simulator_of_the_answer_refuses(monkeypatch):
+    text = reference(
+        "15_replay_by_shape", ("            function(*static)\n        torch", "            pass\n        torch")
+    )
+    monkeypatch.setattr(launches.replayed_graph, "_needs_no_library", lambda func: True)
+    calls = calls_of(3)
+    with pytest.raises(CheckFailedError, match=r"aten\.add\.Tensor ran for the first time during a capture"):
+        LaunchMachine(report_of(replaying(text), calls), tensors_of(calls))
+
+
+LOSSES = {
+    "mse_loss": lambda found: F.mse_loss(found, torch.zeros_like(found)),
+    "dot": lambda found: torch.dot(found.flatten(), found.flatten()) / found.numel(),
+    "abs": lambda found: found.abs().pow(2).mean(),
+    "norm": lambda found: found.norm() ** 2 / found.numel(),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+@pytest.mark.parametrize("optimizer", replayed_runs.OPTIMIZERS)
+def test_losses_and_optimizers_of_many_tensors_can_be_started_again(loss, optimizer):
+    run = {"seed": 1, "steps": 1, "optimizer": optimizer, "dropout": 0.5, "running": True}
+    model, steps, batches = replayed_runs.made(run)
+    steps.param_groups[0]["foreach"] = True
+
+    def step(batch):
+        loss(model(batch)).backward()
+        steps.step()
+        return batch + 0
+
+    assert torch.equal(run_on(recorded(step, batches[0]), torch.ones(5, 6)), torch.ones(5, 6))
 
 
 def test_no_number_is_read_by_writing_down_a_replay():
