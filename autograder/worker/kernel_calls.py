@@ -44,6 +44,10 @@ class Operand:
         """Return a new tensor of this dtype."""
         return self._make(torch.empty(*size, **{"dtype": self.dtype, **options, "device": "meta"}))
 
+    def new_zeros(self, *size: Any, **options: Any) -> "Operand":
+        """Return a new tensor of this dtype that holds zeros."""
+        return self._make(torch.empty(*size, **{"dtype": self.dtype, **options, "device": "meta"}), zero=True)
+
     def __getitem__(self, index: Any) -> "Operand":
         """Return a view, such as a row."""
         return Operand(f"{self.name}[{index}]", self._memory[index], self._make, self.part_of or self.name)

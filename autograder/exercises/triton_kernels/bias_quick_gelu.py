@@ -20,7 +20,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.misconceptions import Misconception
-from autograder.host.kinds.triton import TritonAnswer
+from autograder.host.kinds.triton import KernelRun, TritonAnswer
 from autograder.host.traced import TensorSpec
 
 NAMES = ("the output",)
@@ -97,6 +97,7 @@ def computes_in_float32(
         for case in given:
             wide = Case(tuple(map(_widened, case.args)), label=case.label)
             narrow, exact = answer.run(case, function), answer.run(wide, function)
+            _require_shapes(exact, narrow, names, case)
             for found, right, name in zip(narrow.outputs, exact.outputs, names, strict=True):
                 _require_rounded_once(found, right, name, case)
 
@@ -107,10 +108,20 @@ def _widened(arg: object) -> object:
     return arg.float() if isinstance(arg, torch.Tensor) else arg
 
 
+def _require_shapes(exact: KernelRun, narrow: KernelRun, names: Sequence[str], case: Case) -> None:
+    found, expected = ([tuple(output.shape) for output in run.outputs] for run in (exact, narrow))
+    if found != expected:
+        raise CheckFailedError(
+            f"For the same numbers in float32, the launcher returned tensors of the shapes {found}{case.where}; "
+            f"expected {expected}, as for float16: {', '.join(names)}."
+        )
+
+
 def _require_rounded_once(found: torch.Tensor, right: torch.Tensor, name: str, case: Case) -> None:
     if found.dtype is torch.float16:
         off = int((found != right.to(torch.float16)).sum())
     else:
+        right = right.double()  # a launcher may return any dtype here
         off = int(((found - right).abs() > LEAST_CLOSE * right.abs().max()).sum())
     if off > MOST_OFF * found.numel():
         raise CheckFailedError(

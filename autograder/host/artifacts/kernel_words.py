@@ -43,7 +43,7 @@ OF_VALUES = _words(
 """Attributes of a value in a kernel."""
 OF_TENSORS = _words(
     """
-    device dim dtype element_size is_contiguous itemsize ndim new_empty numel shape size stride
+    device dim dtype element_size is_contiguous itemsize ndim new_empty new_zeros numel shape size stride
     """
 )
 """Attributes of a tensor in a launcher."""

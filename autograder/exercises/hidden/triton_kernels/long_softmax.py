@@ -79,6 +79,9 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited("zeros first", 12, ("torch.empty(", "torch.zeros(")),
         ANSWERS.edited(
+            "new zeros", 12, ("torch.empty(x.shape, dtype=x.dtype, device=x.device)", "x.new_zeros(x.shape)")
+        ),
+        ANSWERS.edited(
             "start in whole blocks",
             12,
             (
