@@ -47,6 +47,20 @@ HIDDEN = HiddenPart(
             10,
         ),
         _style(
+            "a function for one part",
+            f"def compile_part(part, backend):\n    part.forward = torch.compile(part.forward, {OPTIONS})\n\n\n"
+            f"{START}for part in task.children():\n        compile_part(part, backend)",
+            10,
+        ),
+        _style(
+            "names of builtins, an import and no mode",
+            f"import torch\n\n\n{START}torch._dynamo.reset()\n    parts, id = list(task.children()), 0\n    "
+            "while id < len(parts):\n        assert isinstance(parts[id], nn.Module)\n        "
+            f"compiled = torch.compile(parts[id].forward, {OPTIONS}, mode=None, options=None)\n        "
+            "parts[id].forward = lambda input, compiled=compiled: compiled(input)\n        id += 1",
+            10,
+        ),
+        _style(
             "in place where it captures",
             f"{EACH}if type(part).__module__.startswith('torch.nn'):\n            "
             f"part.forward = torch.compile({OPTIONS})(part.forward)\n        else:\n            "
