@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.lightning_training.task_text import require_small_language
 from autograder.exercises.programs import lightning_runs
 from autograder.exercises.programs.captured_parts import CapturedGraph, read_captured, require_computed
+from autograder.exercises.programs.task_language.task_text import require_small_language
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind

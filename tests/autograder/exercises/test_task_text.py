@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from autograder.exercises.lightning_training.task_text import require_small_language
+from autograder.exercises.programs.task_language.task_text import require_small_language
 from autograder.exercises.registry import hidden_part
 from autograder.host.exercise import AnswerRefusedError
 from autograder.host.source_text import parsed

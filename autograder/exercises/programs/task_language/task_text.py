@@ -10,7 +10,7 @@ import ast
 import builtins
 from collections.abc import Collection, Iterator
 
-from autograder.exercises.lightning_training.task_names import (
+from autograder.exercises.programs.task_language.task_names import (
     Helpers,
     named,
     reads_from_outside,
