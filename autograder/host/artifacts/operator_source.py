@@ -10,7 +10,7 @@ import ast
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from autograder.host import source_text
 from autograder.host.source_text import UnreadableSourceError, parsed, unparsed
@@ -48,21 +48,17 @@ GIVEN = frozenset(
     enumerate float int isinstance len list max min range reversed slice str sum tuple zip List Optional Sequence Tuple
     Union NotImplementedError RuntimeError ValueError
     """.split()  # noqa: SIM905  # a list of so many names reads best as a block
-)
-"""Names that the worker gives, beside the modules."""
+)  # names that the worker gives, beside the modules
 TYPES = frozenset(
     """
     Tensor torch.Tensor int float bool str None ... list tuple List Optional Sequence Tuple Union
     """.split()  # noqa: SIM905
-)
-"""Of these words, between brackets, commas and bars, an annotation is made."""
+)  # of these words, between brackets, commas and bars, an annotation is made
 ANNOTATIONS = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp)
 KNOWN = GIVEN | MODULES.keys()
-KEPT = frozenset({*MODULES, *TYPES, "custom_op"})
-"""Names that a text may not take for something else."""
+KEPT = frozenset({*MODULES, *TYPES, "custom_op"})  # which a text may not take for something else
 REGISTERS = re.compile(r"custom_op|torch\.library\.(custom_op|define|impl|register_fake|register_autograd|Library)")
-REGISTERING = frozenset({"define", "impl"})
-"""Methods of a library that register; what they are given is checked, too."""
+REGISTERING = frozenset({"define", "impl"})  # methods of a library; what they are given is checked, too
 DEVICES = frozenset({"CPU", "CUDA", "Meta", "CompositeExplicitAutograd", "DEF", "FRAGMENT"})
 OF_TORCH = frozenset(
     """
@@ -73,23 +69,17 @@ OF_TORCH = frozenset(
 OF_CONTEXTS = frozenset(
     {"mark_non_differentiable", "needs_input_grad", "save_for_backward", "saved_tensors", "set_materialize_grads"}
 )
-OF_VALUES = (
-    frozenset(
-        """
+OF_VALUES = METHODS | ATTRIBUTES | REGISTERING | OF_CONTEXTS | frozenset(
+    """
     append as_strided copy default element_size eps expand extend index_copy_ is_contiguous is_floating_point item
     layout new_empty new_tensor register_autograd register_fake register_kernel requires_grad requires_grad_ shape
     stride sum_to_size tolist zero_
     """.split()  # noqa: SIM905
-    )
-    | OF_CONTEXTS
-    | METHODS
-    | ATTRIBUTES
-    | REGISTERING
-)
+)  # fmt: skip
 NAMESPACES = re.compile(r"torch\.(nn|nn\.functional|library|autograd|special|ops|ops\.aten|ops\.lesson\d\d)")
 OWN_OPERATOR = re.compile(r"torch\.ops\.lesson\d\d\.[a-z]\w*(\.default)?")
-FRAMES = re.compile(r"_|(ag|co|cr|f|func|gi|tb)_")
-"""Names of attributes that may lead to Python's own objects begin so."""
+# Such attributes may lead to Python's own objects, or register, or all contexts have them.
+NOT_SAVED = re.compile(rf"_|(ag|co|cr|f|func|gi|tb)_|register|({'|'.join(OF_CONTEXTS | REGISTERING)})$")
 
 
 class OperatorTextRefusedError(Exception):
@@ -119,14 +109,14 @@ def _is_given(statement: ast.stmt) -> bool:
 def _write_annotations(tree: ast.Module) -> None:
     """Make each annotation of its text without quotes, if it has the words of annotations only."""
     nodes = list(ast.walk(tree))
-    written = Counter(node.id for node in nodes if isinstance(node, ast.Name) and not _is_read(node))
-    written.update(node.name for node in nodes if isinstance(node, ast.FunctionDef))
-    written.update(node.arg for node in nodes if isinstance(node, ast.arg))
-    known = set(TYPES)
+    bound, known = _bound_names(nodes), set(TYPES)
     for each in tree.body:  # such as `T = torch.Tensor`, in a name that has one meaning
-        value = each.value if isinstance(each, ast.Assign) else None
-        if isinstance(value, ANNOTATIONS) and _words(unparsed(value)) <= TYPES:
-            known |= {t.id for t in ast.walk(each) if isinstance(t, ast.Name) and written[t.id] == 1}
+        if (
+            isinstance(each, ast.Assign)
+            and isinstance(each.value, ANNOTATIONS)
+            and _words(unparsed(each.value)) <= TYPES
+        ):
+            known |= {t.id for t in each.targets if isinstance(t, ast.Name) and bound[t.id] == 1}
     for node in nodes:
         if isinstance(node, ast.AnnAssign):
             node.annotation = ast.Constant(None)
@@ -158,21 +148,15 @@ class _Text:
         nodes = list(ast.walk(tree))
         names = [node for node in nodes if isinstance(node, ast.Name)]
         functions_ = {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
-        self._own = functions_.keys() | {node.arg for node in nodes if isinstance(node, ast.arg)}
-        self._own |= {node.id for node in names if not _is_read(node)}
+        self._own = bound = _bound_names(nodes)
         self._called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         self._before_dots = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
-        derivatives = {id(each): each.id for call in nodes if _is_derivative(call) for each in _named(call)}
-        elsewhere = {node.id for node in names if id(node) not in derivatives}
-        own = [functions_[name] for name in {*derivatives.values()} - elsewhere if name in functions_]
-        firsts = [each.args.args[0] for each in own if each.args.args and not each.decorator_list]
-        of_contexts = {id(each) for each in firsts}
-        others = {each.arg for each in nodes if isinstance(each, ast.arg) and id(each) not in of_contexts}
-        self._contexts = {each.arg for each in firsts} - others - functions_.keys() - _written_names(names)
-        """The parameters of forward and backward that only PyTorch fills: what is saved lies in them.
-
-        A name that anything else may have, such as the parameter of a function inside, is none of them.
-        """
+        derivatives = {id(each): each.id for each in _derivatives(tree, bound)}
+        others = {node.id for node in names if id(node) not in derivatives}
+        own = [functions_[name] for name in functions_.keys() & {*derivatives.values()} - others]
+        firsts = Counter(each.args.args[0].arg for each in own if each.args.args and not each.decorator_list)
+        self._contexts = {name for name in firsts if firsts[name] == bound[name]}
+        """Parameters that only PyTorch fills, in which forward saves; no name that anything else may have."""
         self._saved = {node.attr for node in nodes if isinstance(node, ast.Attribute) and not _is_read(node)}
         self._inside = source_text.ids_under(own)
 
@@ -226,23 +210,44 @@ class _Text:
     def _is_saved(self, node: ast.Attribute) -> bool:
         """Tell whether it is an attribute that the text saves in a context."""
         of_context = isinstance(node.value, ast.Name) and node.value.id in self._contexts and id(node) in self._inside
-        return of_context and node.attr in self._saved and not FRAMES.match(node.attr)
+        return of_context and node.attr in self._saved and not NOT_SAVED.match(node.attr)
 
 
-def _written_names(names: Iterable[ast.Name]) -> set[str]:
-    """Return the names that a text assigns."""
-    return {node.id for node in names if not _is_read(node)}
+def _bound_names(nodes: list[ast.AST]) -> Counter[str]:
+    """Count how often a text binds each name: assigns it, or calls a function or a parameter so."""
+    names = [each for each in nodes if isinstance(each, ast.Name) and not _is_read(each)]
+    others = [each for each in nodes if isinstance(each, ast.FunctionDef | ast.arg)]
+    return Counter(getattr(each, each._fields[0]) for each in [*names, *others])
 
 
-def _is_derivative(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    return isinstance(node.func, ast.Attribute) and node.func.attr == "register_autograd"
+def _derivatives(tree: ast.Module, bound: Counter[str]) -> Iterator[ast.Name]:
+    """Yield what an operator of the text gets at the left margin, by register_autograd."""
+    operators = Counter(_names_of_operators(tree))
+    for call in (each.value for each in tree.body if isinstance(each, ast.Expr)):
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and call.func.attr == "register_autograd"
+        ):
+            operator = unparsed(call.func.value)
+            if operator == "torch.library" or 0 < operators[operator] == bound[operator]:
+                given = [*call.args, *(each.value for each in call.keywords)]
+                yield from (each for each in given if isinstance(each, ast.Name))
 
 
-def _named(call: ast.AST) -> list[ast.Name]:
-    assert isinstance(call, ast.Call)
-    return [each for each in [*call.args, *(k.value for k in call.keywords)] if isinstance(each, ast.Name)]
+def _names_of_operators(tree: ast.Module) -> Iterator[str]:
+    """Yield each name where it becomes an operator, or a plain function, which registers nothing."""
+    for each in tree.body:
+        if isinstance(each, ast.FunctionDef) and [*map(_is_operator, each.decorator_list)] in ([], [True]):
+            yield each.name
+        elif isinstance(each, ast.Assign) and _is_operator(each.value):
+            yield from (target.id for target in each.targets if isinstance(target, ast.Name))
+
+
+def _is_operator(node: ast.AST) -> bool:
+    while isinstance(node, ast.Call):  # also custom_op(...)(function)
+        node = node.func
+    return unparsed(node) in ("custom_op", "torch.library.custom_op")
 
 
 def _of_new_name(name: str) -> Iterator[str]:

@@ -185,6 +185,43 @@ def test_a_context_is_no_name_that_anything_else_has(inside):
     assert "an attribute is set only of `ctx`" in refused(RIGHT.replace(line, f"{line}\n    {inside}"))
 
 
+@pytest.mark.parametrize("attribute", ["register_autograd", "register_more", "save_for_backward", "impl"])
+def test_what_registers_or_every_context_has_is_not_set(attribute):
+    line = "ctx.save_for_backward(*inputs[:1])"
+    assert "an attribute is set only of `ctx`" in refused(RIGHT.replace(line, f"{line}\n    ctx.{attribute} = len"))
+    assert not refused(RIGHT.replace(line, f"{line}\n    ctx.eps = len"))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "def run(gate):\n    gate.register_autograd(patch)",
+        "if True:\n    gate.register_autograd(patch)",
+        "[gate][0].register_autograd(patch)",
+        "other = gate\nother.register_autograd(patch)",
+        "gate = [1]\ngate.register_autograd(patch)",
+        "class_.register_autograd(patch)",
+        "gate.register_autograd(patch)\npatch(torch.Tensor)",
+    ],
+)
+def test_only_an_operator_at_the_left_margin_gives_a_context_to_what_nobody_else_calls(call):
+    patch = "def patch(z):\n    z.kept = len\n\n\nclass_ = [1]\n"
+    assert not refused(f"{RIGHT}{patch}gate.register_autograd(patch)\n")
+    assert "an attribute is set only of `ctx`" in refused(f"{RIGHT}{patch}{call}\n")
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        "@custom_op('lesson11::o', mutates_args=())\ndef o(x: Tensor) -> Tensor:\n    return x",
+        "def o(x: Tensor) -> Tensor:\n    return x\no = custom_op('lesson11::o', o, mutates_args=())",
+        "o = torch.library.custom_op('lesson11::o', mutates_args=())(lambda x: x)",
+    ],
+)
+def test_an_operator_made_in_another_way_gives_contexts_too(operator):
+    assert not refused(f"{operator}\ndef save(ctx, inputs, output):\n    ctx.kept = 1\no.register_autograd(save)")
+
+
 def test_a_function_that_an_operator_calls_itself_has_no_context():
     decorated = RIGHT.replace(
         "def save(ctx", '@torch.library.custom_op("lesson11::save", mutates_args=())\ndef save(ctx'
@@ -212,12 +249,13 @@ def test_an_annotation_is_of_types_and_no_text(annotation):
     [
         "'1 // 0'", "list['1 // 0']", "'(torch.Tensor,)[0]'", "1 // 0", "(int := 3)", "'''torch.Tensor\n'''", "f'{1}'",
         "()", "'int int'", "Other", "Twice", "b'int'", "torch.dtype", r"'\\x69nt()'", "[x for x in 'int']", "len",
-        "Tensor['int', '__import__']", "lambda: int", "'\"int\"'",
+        "Tensor['int', '__import__']", "lambda: int", "'\"int\"'", "Items[...]", "Items",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("place", ["x: {}", "*x: {}", "**x: {}", "*, x: {}", "x: {}, /"])
 def test_any_other_annotation_is_refused(annotation, place):
-    text = "Other = '1 // 0'\nTwice = torch.Tensor\nfor Twice in ['1']:\n    pass\ndef f({}){}:\n    pass"
+    text = "Items = {{...: '1 // 0'}}\nItems[0] = int\n"
+    text += "Other = '1 // 0'\nTwice = torch.Tensor\nfor Twice in ['1']:\n    pass\ndef f({}){}:\n    pass"
     assert "an annotation that is not read" in refused(text.format(place.format(annotation), ""))
     assert "an annotation that is not read" in refused(text.format("", f" -> {annotation}"))
 
