@@ -139,7 +139,7 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("the environment is complete", "environment", 0.5, says_where),
-        Check("launches, bytes and saved bytes", "C3 to C5", 2.5, counts_costs),
-        Check("graphs and recompiles", "C1 and C2", 2.5, counts_graphs),
+        Check("launches, bytes and saved bytes", "C3 to C5", 3, counts_costs),
+        Check("graphs and recompiles", "C1 and C2", 2, counts_graphs),
     ),
 )

@@ -119,10 +119,11 @@ def ready_to_run(right: Run, program: Program, expected: Callable[[], Callable[.
             eagers, truths = (as_tuple(wanted.reference(*each)) for each in (inputs, [i.double() for i in inputs]))
             for output, truth, eager in zip(found, truths, eagers, strict=True):
                 comparison.require_close(output, truth, eager, "The output", "")
-        except (AnswerFailedError, CheckFailedError, ValueError):
+        except (AnswerFailedError, CheckFailedError, ValueError) as error:
+            why = f" It raises {error.message[:200]}" if isinstance(error, AnswerFailedError) else ""
             raise CheckFailedError(
                 f"{told} the graph is right, and the module that you return does not run it: call `recompile()` on "
-                "the module after the last change of its graph."
+                f"the module after the last change of its graph.{why}"
             ) from None
 
     return run

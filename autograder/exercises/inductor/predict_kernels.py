@@ -82,7 +82,7 @@ def straight(draw: Draw) -> list[Chain]:
     telling = [
         [*work(draw), "share", "product", first, "sine"],
         ["product", first, "product", second, draw.choice(("product", "sort")), *work(draw)],
-        ["product", *work(draw), "product"],
+        ["product", "sine", "product"],
         ["bias", *work(draw), "product", "transpose", "product"],
         ["transpose", "product", draw.choice(SUMS), "product", *work(draw), "product"],
         [*work(draw), "product", "transpose", draw.choice(SUMS)],

@@ -26,7 +26,7 @@ from autograder.host.kinds.analysis import Asked
 from autograder.host.session import AnswerFailedError
 
 WORD = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|[^\w\s]+")
-GRADINGS = 3
+GRADINGS = 10
 
 
 @dataclass(frozen=True)

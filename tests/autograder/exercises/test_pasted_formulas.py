@@ -75,12 +75,12 @@ TENSORS = [
     (
         "07_remove_breaks",
         "def repaired():\n    return {f.__name__: f for f in (report, rescale, branch, normalise, area, limit)}\n",
-        1.6,  # `area` is one call of PyTorch, and a right answer
+        1.5,  # `area` is one call of PyTorch, and a right answer
     ),
     (
         "07_tame_recompiles",
         "def tamed():\n    return {f.__name__: f for f in (pair_means, decayed_sum, faded)} | {'plan': known_plan}\n",
-        1.9,  # `faded` is the formula of the task
+        2,  # `faded` is the formula of the task
     ),
     ("08_backward_by_hand", "backward = truth\n", 0),
     (

@@ -152,8 +152,8 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("an environment as text", 9.5, ("environment().to_json()", "str(environment())")),
         ANSWERS.edited("no reset", 10, ("torch._dynamo.reset()", "pass"), below=True),
         ANSWERS.edited("bytes for C4", 8, (" / forward.minimum_bytes", ""), below=True),
-        ANSWERS.edited("all graphs for C2", 6.75, ("numbers[-1] - numbers[0]", "numbers[-1]")),
-        ANSWERS.edited("in evaluation mode", 3.75, (".train()", ".eval()")),
+        ANSWERS.edited("all graphs for C2", 7.25, ("numbers[-1] - numbers[0]", "numbers[-1]")),
+        ANSWERS.edited("in evaluation mode", 3.25, (".train()", ".eval()")),
         ANSWERS.edited(
             "the last batch is counted",
             10,
@@ -166,7 +166,7 @@ HIDDEN = HiddenPart(
             ("forward.bytes_moved / forward.minimum_bytes", "forward.minimum_bytes / forward.bytes_moved"),
             below=True,
         ),
-        ANSWERS.edited("operators in place of graphs", 7, ("graphs.frame_count", "graphs.op_count"), below=True),
+        ANSWERS.edited("operators in place of graphs", 7.5, ("graphs.frame_count", "graphs.op_count"), below=True),
         ANSWERS.edited(
             "the step in place of its forward pass",
             6,
