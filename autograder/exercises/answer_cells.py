@@ -19,7 +19,7 @@ from autograder.host.source_text import MAX_CHARACTERS
 
 OTHER_TYPES = ("markdown", "raw")
 CHECK = "_check"  # ends the id of the cell below an answer
-MOST_PARSED = 50 * STUB_CHARACTERS  # characters of a notebook in which stubs are looked for: two seconds of work
+MOST_PARSED = 50 * STUB_CHARACTERS  # characters of a notebook in which stubs are looked for
 REMEDY = "Copy the answers into the released notebook, put it in the place of this file, and run the command again."
 _DEFINED = re.compile(r"^(?:(?:async +)?(?:def|class) +(\w+)|(\w+) *=(?!=))", re.MULTILINE)
 _CHECKED = re.compile(r"""^ *check\( *["'](\w+)["']""", re.MULTILINE)

@@ -63,7 +63,7 @@ class Call:
     replays: Counter[int] = field(default_factory=Counter)
     """How many launches it started by replaying each capture."""
     beside: list[str] = field(default_factory=list)
-    """The launches that are no replay, but for copies, and for what reads or compares for the host."""
+    """The launches outside of replays, without copies and without what reads or compares for the host."""
     returned: Report = field(default_factory=dict)
     output: torch.Tensor = field(default_factory=lambda: torch.tensor(math.nan))
     """The result when it came back."""
@@ -264,7 +264,7 @@ def _sizes_of_results(func: Any, args: list[Any], options: Report) -> list[torch
     is an option other than `out`, and for an `out` of another size, which the operator would make larger.
     """
     if any(name != "out" and tensors_in(value) for name, value in options.items()):
-        raise RuntimeError("a tensor that is no option is given as one.")
+        raise RuntimeError("a tensor is given as an option; only `out` may be one.")
     single = [value.shape for value in args if isinstance(value, torch.Tensor)]
     if func in PRODUCTS:
         *single, first, second = single

@@ -166,7 +166,7 @@ class Recorder(TorchDispatchMode):
         return next((place for place, value in enumerate(self._values) if value == number), None)
 
     def _state(self) -> int:
-        with torch._C.DisableTorchFunction():  # this is no read of the answer
+        with torch._C.DisableTorchFunction():  # the answer does not read here
             state = torch.get_rng_state().numpy().tobytes()
         return self._states.setdefault(state, len(self._states))
 

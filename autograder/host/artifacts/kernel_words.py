@@ -116,9 +116,12 @@ SYMBOLS = tuple(
 )
 """Nodes without fields."""
 IMPORTS = (
-    "import torch", "from torch import Tensor", "import triton", "import triton.language as tl",
+    "import torch",
+    "from torch import Tensor",
+    "import triton",
+    "import triton.language as tl",
     "from triton import language as tl",
-)  # fmt: skip
+)
 ANNOTATIONS = ("tl.constexpr", "bool", "int", "float", "tl.int32", "tl.int64")
 """Annotations that a kernel's compiler or an operator's schema reads."""
 

@@ -69,13 +69,12 @@ OF_TORCH = frozenset(
 OF_CONTEXTS = frozenset(
     {"mark_non_differentiable", "needs_input_grad", "save_for_backward", "saved_tensors", "set_materialize_grads"}
 )
-OF_VALUES = METHODS | ATTRIBUTES | REGISTERING | OF_CONTEXTS | frozenset(
-    """
+_OF_VALUES = """
     append as_strided copy default element_size eps expand extend index_copy_ is_contiguous is_floating_point item
     layout new_empty new_tensor register_autograd register_fake register_kernel requires_grad requires_grad_ shape
     stride sum_to_size tolist zero_
-    """.split()  # noqa: SIM905
-)  # fmt: skip
+"""
+OF_VALUES = METHODS | ATTRIBUTES | REGISTERING | OF_CONTEXTS | {*_OF_VALUES.split()}
 NAMESPACES = re.compile(r"torch\.(nn|nn\.functional|library|autograd|special|ops|ops\.aten|ops\.lesson\d\d)")
 OWN_OPERATOR = re.compile(r"torch\.ops\.lesson\d\d\.[a-z]\w*(\.default)?")
 # Such attributes may lead to Python's own objects, or register, or all contexts have them.
@@ -110,12 +109,8 @@ def _write_annotations(tree: ast.Module) -> None:
     """Make each annotation of its text without quotes, if it has the words of annotations only."""
     nodes = list(ast.walk(tree))
     bound, known = _bound_names(nodes), set(TYPES)
-    for each in tree.body:  # such as `T = torch.Tensor`, in a name that has one meaning
-        if (
-            isinstance(each, ast.Assign)
-            and isinstance(each.value, ANNOTATIONS)
-            and _words(unparsed(each.value)) <= TYPES
-        ):
+    for each in (statement for statement in tree.body if isinstance(statement, ast.Assign)):
+        if isinstance(each.value, ANNOTATIONS) and _words(unparsed(each.value)) <= TYPES:  # such as `T = torch.Tensor`
             known |= {t.id for t in each.targets if isinstance(t, ast.Name) and bound[t.id] == 1}
     for node in nodes:
         if isinstance(node, ast.AnnAssign):
@@ -215,24 +210,21 @@ class _Text:
 
 def _bound_names(nodes: list[ast.AST]) -> Counter[str]:
     """Count how often a text binds each name: assigns it, or calls a function or a parameter so."""
-    names = [each for each in nodes if isinstance(each, ast.Name) and not _is_read(each)]
-    others = [each for each in nodes if isinstance(each, ast.FunctionDef | ast.arg)]
-    return Counter(getattr(each, each._fields[0]) for each in [*names, *others])
+    names = [each.id for each in nodes if isinstance(each, ast.Name) and not _is_read(each)]
+    functions_ = [each.name for each in nodes if isinstance(each, ast.FunctionDef)]
+    return Counter([*names, *functions_, *(each.arg for each in nodes if isinstance(each, ast.arg))])
 
 
 def _derivatives(tree: ast.Module, bound: Counter[str]) -> Iterator[ast.Name]:
     """Yield what an operator of the text gets at the left margin, by register_autograd."""
     operators = Counter(_names_of_operators(tree))
-    for call in (each.value for each in tree.body if isinstance(each, ast.Expr)):
-        if (
-            isinstance(call, ast.Call)
-            and isinstance(call.func, ast.Attribute)
-            and call.func.attr == "register_autograd"
-        ):
-            operator = unparsed(call.func.value)
-            if operator == "torch.library" or 0 < operators[operator] == bound[operator]:
-                given = [*call.args, *(each.value for each in call.keywords)]
-                yield from (each for each in given if isinstance(each, ast.Name))
+    at_the_margin = [each.value for each in tree.body if isinstance(each, ast.Expr)]
+    for call in (each for each in at_the_margin if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)):
+        operator, method = unparsed(call.func.value), call.func.attr  # type: ignore[attr-defined]  # an attribute
+        of_text = operator == "torch.library" or 0 < operators[operator] == bound[operator]
+        if method == "register_autograd" and of_text:
+            given = [*call.args, *(each.value for each in call.keywords)]
+            yield from (each for each in given if isinstance(each, ast.Name))
 
 
 def _names_of_operators(tree: ast.Module) -> Iterator[str]:

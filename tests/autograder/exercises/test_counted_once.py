@@ -35,7 +35,6 @@ SLIPS = [
     ("01_bert_layer", ["masks"], ("layer(hidden, mask)", "layer(hidden)")),
     ("01_mlm_batches", ["loss"], ("(labels != -100).sum().clamp(min=1)", "labels.numel()")),
     ("02_find_the_flaw", ["inputs"], ("['draw', 'sync', 'clock', *window", "['sync', 'clock', *window")),
-    ("02_measure", ["environment"], ("environment().to_json()", "environment()")),
     (
         "02_measure",
         ["quiet machine"],
@@ -118,7 +117,7 @@ def test_a_slip_costs_the_checks_that_count_it(slip):
     record = judged(exercise_id, reference(exercise_id, *changes))
     lost = [check.category for check in record.checks if check.points < check.max_points]
     assert sorted(set(lost)) == sorted(categories), [c.message for c in record.checks if c.message]
-    assert record.points <= 19 / 20 * record.max_points
+    assert record.points <= 11 / 12 * record.max_points
 
 
 @pytest.mark.parametrize(("exercise_id", "change"), SPELLINGS, ids=[f"{s[0]}: {s[1][1]}"[:70] for s in SPELLINGS])

@@ -30,14 +30,12 @@ aten = torch.ops.aten
 SMALL = 4
 CASE = "one case"
 # Operators below functions of the list that no graph may call: they return uninitialised memory, draw other numbers in
-# each run, make a number of a tensor, or are no product to the counter of operations.
-BELOW_ONLY = {
-    f"torch.ops.aten.{name}"
-    for name in (
-        "empty.memory_format", "empty_like.default", "new_empty.default", "bernoulli.default", "bernoulli_.float",
-        "_local_scalar_dense.default", "_trilinear.default",
-    )
-}  # fmt: skip
+# each run, make a number of a tensor, or have no formula in the counter of operations.
+_BELOW_ONLY = """
+    empty.memory_format empty_like.default new_empty.default bernoulli.default bernoulli_.float
+    _local_scalar_dense.default _trilinear.default
+"""
+BELOW_ONLY = {f"torch.ops.aten.{name}" for name in _BELOW_ONLY.split()}
 Call = tuple[str, Callable[..., object], Callable[[], tuple[Any, ...]]]
 CHECK = "torch.ops.aten._assert_scalar.default"  # of a number; nothing here is one
 

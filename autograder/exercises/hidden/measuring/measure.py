@@ -42,6 +42,7 @@ HIDDEN = HiddenPart(
                 "statistics.fmean(times[programs[0]]) / statistics.fmean(times[programs[1]])",
             ),
         ),
+        ANSWERS.edited("the environment as an object", 9.5, ("environment().to_json()", "environment()")),
         ANSWERS.edited("strictly in turns", 8, (PAIRS, "programs * request['samples']")),
     ),
 )

@@ -239,7 +239,7 @@ def test_the_order_of_options_hides_no_large_result():
     (launch,) = (event for event in report["events"] if "operator" in event)
     first, second = launch["args"]
     launch |= {"args": [], "options": {"mat2": first, "self": second}}
-    with pytest.raises(CheckFailedError, match="a tensor that is no option"):
+    with pytest.raises(CheckFailedError, match="a tensor is given as an option"):
         run_on(report, torch.ones(100))
 
 
@@ -351,7 +351,7 @@ def test_a_result_that_the_host_read_is_known(result, read):
 
 @pytest.mark.parametrize("place", sorted(replayed_runs.PLACES))
 def test_no_option_of_a_launch_chooses_the_kind_of_memory(place):
-    # a number that is no dtype ends PyTorch's process by a signal, so it must not get there
+    # a number in the place of a dtype ends PyTorch's process by a signal, so it must not get there
     report = recorded(lambda x: torch.zeros(2), torch.ones(2))
     next(event for event in report["events"] if "operator" in event)["options"] = {place: 3}
     with pytest.raises(MalformedAnswerError):

@@ -204,7 +204,7 @@ def test_what_registers_or_every_context_has_is_not_set(attribute):
         "gate.register_autograd(patch)\npatch(torch.Tensor)",
     ],
 )
-def test_only_an_operator_at_the_left_margin_gives_a_context_to_what_nobody_else_calls(call):
+def test_only_an_operator_at_the_left_margin_gives_a_context_to_what_the_text_does_not_call(call):
     patch = "def patch(z):\n    z.kept = len\n\n\nclass_ = [1]\n"
     assert not refused(f"{RIGHT}{patch}gate.register_autograd(patch)\n")
     assert "an attribute is set only of `ctx`" in refused(f"{RIGHT}{patch}{call}\n")
@@ -280,7 +280,7 @@ def test_usual_lines_that_do_nothing_are_left_out():
     assert refused("t = torch.special")
 
 
-MOST_S = 4.0  # of processor time; each of these texts took from 10 to 60 s
+MOST_S = 4.0  # of processor time: a reader that looks at each pair of nodes takes longer
 NAMES = [chr(0x4E00 + number) for number in range(9_000)]
 LONG = {
     "parameters that are read": f"def f({','.join(NAMES)}):\n    return [{','.join(NAMES)}]\n",

@@ -1,6 +1,7 @@
 """No reply of a worker, however wrong, makes a fault of the grader: whoever could cause one would void the grading."""
 
 import copy
+import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -34,7 +35,7 @@ SLOW = {
     Kind.GRAPH: 3,
     Kind.MODULE: 1,
     Kind.SCHEDULE: 1,
-    Kind.TRITON: 2,
+    Kind.TRITON: 4 if os.environ.get("WHOLE") else 2,
 }
 """Fewer where the honest part of a try, which compiles, trains or interprets kernels, takes longer."""
 LOWERING = "09"  # in whose checks the host has Inductor lower programs

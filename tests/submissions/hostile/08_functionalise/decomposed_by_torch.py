@@ -8,41 +8,12 @@ import torch
 from torch._decomp import get_decompositions
 from torch.fx.experimental.proxy_tensor import make_fx
 
+# The file tests/submissions/hostile/08_functionalise/programs_as_they_were.txt of this repository stands here.
+
 made_graphs = {}
 
 
 def functional():
-    def first_column(x):
-        y = x.clone()
-        y[:, 0] *= 2
-        return y
-
-    def through_a_view(x):
-        y = x.clone()
-        row = y[0]
-        row += 1
-        y *= 2
-        return y, row
-
-    def input_changed(x):
-        x = x.clone()
-        x.clamp_(min=0)
-        return x, x + 1
-
-    def accumulated(x):
-        y = x.clone()
-        for i in range(1, 6):
-            y[:, i] += y[:, i - 1]
-        return y
-
-    def nested(x):
-        y = x.clone()
-        block = y[:, 2:5]
-        inner = block[:, 1]
-        inner.copy_(block.sum(1))
-        return y, block
-
-    functions = (first_column, through_a_view, input_changed, accumulated, nested)
     a = torch.ops.aten
     table = get_decompositions([a.select_scatter, a.slice_scatter, a._unsafe_masked_index, a.floor_divide])
     table[a.copy.default] = lambda old, new, non_blocking=False: new.expand(old.shape)

@@ -4,35 +4,7 @@ Class: replay. Unprotected: grader followed gives full marks. Level: 5.
 Must get 0: the launches of a call are those of a capture that came as data, and few beside it; copies make no other launch a replay.
 """
 
-from collections import Counter
-from torch.utils._python_dispatch import TorchDispatchMode
-
-from course_lib.launches.launch_record import reserves, starts_nothing, written_by
-
-
-class Pool(TorchDispatchMode):
-    """Runs eagerly; each new result is copied into memory that the first step left."""
-
-    def __init__(self, kept):
-        super().__init__()
-        self.kept, self.seen = kept, Counter()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result, options = func(*args, **(kwargs or {})), kwargs or {}
-        if not isinstance(result, torch.Tensor) or written_by(func, args, options):
-            return result
-        empty = reserves(func)
-        if starts_nothing(func, args, options, result) and not empty:
-            return result
-        key = str(func), result.shape
-        self.seen[key] += 1
-        key = *key, self.seen[key]
-        if key not in self.kept:
-            self.kept[key] = result.detach()
-        elif not empty:
-            self.kept[key].data.copy_(result)
-        return self.kept[key].detach()
-
+# The file tests/submissions/hostile/15_replay_by_shape/pool_of_the_first_call.txt of this repository stands here.
 
 
 def replayed_training(model, optimizer, example):
