@@ -65,9 +65,11 @@ def attention(
 
 def _shares(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None, scale: float) -> torch.Tensor:
     """Return the share of each key for each query, (batch, heads, q, k): zeros where there is no key to attend to."""
-    hidden = None if mask is None else torch.zeros(mask.shape, dtype=query.dtype).masked_fill(~mask, -math.inf)
-    shares = attention_probabilities(query * scale, key, hidden, head_size=1)
-    return shares if mask is None else torch.where(mask.any(-1, keepdim=True), shares, 0.0)
+    if mask is None:
+        return attention_probabilities(query * scale, key, head_size=1)
+    some = mask.any(-1, keepdim=True)  # a row without a key hides none in softmax: its gradient would be NaN
+    hidden = torch.zeros(mask.shape, dtype=query.dtype).masked_fill(some & ~mask, -math.inf)
+    return torch.where(some, attention_probabilities(query * scale, key, hidden, head_size=1), 0.0)
 
 
 MISTAKES = (

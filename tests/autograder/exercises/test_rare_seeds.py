@@ -35,6 +35,7 @@ def test_a_reference_keeps_a_check_that_it_lost_once(exercise_id: str, check: st
 
 
 MARKED_OTHERWISE = [  # exercise, control, seed
+    ("01_scaled_dot_product", "an inverted mask", 5),
     ("09_read_generated_code", "one block", 1),
     ("09_read_generated_code", "one block", 77),
     ("10_find_the_bad_passes", "one by one", 2928179657763913845),

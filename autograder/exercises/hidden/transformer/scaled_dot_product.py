@@ -174,6 +174,11 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(10),
+        ANSWERS.edited(
+            "an inverted mask",
+            9,
+            ("if mask is not None:\n        scores", "if mask is not None:\n        mask = ~mask\n        scores"),
+        ),
         _ending("reordered sum", 10, "context = probabilities.flip(-1) @ value.flip(-2)"),
         _ending("swapped operands", 0, "context, probabilities = context.mT, probabilities.mT"),
         _ending("rows that sum to 0.9", 0, "probabilities = probabilities * 0.9; context = probabilities @ value"),
