@@ -33,13 +33,14 @@ from autograder.classroom.report import (
     ClassSummary,
     Environment,
     checks_csv,
-    class_html,
     class_json,
+    class_pages,
     class_text,
     summarise,
     this_environment,
 )
 from autograder.classroom.report.attention import Attention, Urgency
+from autograder.classroom.report.page import INDEX
 from autograder.host.records import SubmissionRecord
 from autograder.host.report.safe_text import one_line
 from autograder.host.report.wording import marks
@@ -77,8 +78,9 @@ def grade_course(
     aside, marked = enter(course, dict(zip(hand_ins, run.records, strict=True)))
     records, unread = with_points_by_hand(course, [_with_repairs(course, record) for record in run.records])
     environment = this_environment(("secret seed, fingerprint", fingerprint(seed)))
-    also = [*unread, *_absent(course, hand_ins), *_to_look_at(course, corrections, aside, run)]
-    page, text = _write_report(summarise(records, also), report, title, environment)
+    also = [*unread, *_to_look_at(course, corrections, aside, run)]
+    summary = summarise(records, also, absent=without_hand_in(course, hand_ins), names=_names(course))
+    page, text = _write_report(summary, report, title, environment)
     csv = export_csv(course, course.journal.parent / "grades.csv", {hand_in.assignment for hand_in in hand_ins})
     return Graded(records, run.from_journal, _failures(course, corrections, aside), marked, csv, page, text)
 
@@ -95,11 +97,10 @@ def _read(course: Course, chosen: Sequence[str], corrections: Sequence[Correctio
             yield read_hand_in(assignment, student, path, course.quarantine).without_notebook()
 
 
-def _absent(course: Course, hand_ins: Sequence[HandedIn]) -> list[Attention]:
-    return [
-        Attention(Urgency.COULD, f"{len(students)} students", name, f"Handed in nothing: {', '.join(students)}.")
-        for name, students in without_hand_in(course, hand_ins).items()
-    ]
+def _names(course: Course) -> dict[str, str]:
+    """Return what the roster calls each student: first and last name, by id."""
+    with course.gradebook() as gradebook:
+        return {s.id: " ".join(filter(None, (s.first_name, s.last_name))) for s in gradebook.students}
 
 
 def _to_look_at(
@@ -133,16 +134,19 @@ def _failures(course: Course, corrections: Sequence[Correction], aside: Sequence
 
 
 def _write_report(summary: ClassSummary, folder: Path, title: str, environment: Environment) -> tuple[Path, str]:
-    """Write the report as HTML page, text and data; return the page's path and the text."""
+    """Write the report as pages, text and data; return the first page's path and the text."""
     text = class_text(summary, title=title, environment=environment)
-    folder.mkdir(parents=True, exist_ok=True)
-    page = folder / "index.html"
-    page.write_text(class_html(summary, title=title, environment=environment), encoding="utf-8")
+    pages = class_pages(summary, title=title, environment=environment)
+    for path, page in pages.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(page, encoding="utf-8")
+    for old in {*folder.glob("students/*.html")} - {folder / path for path in pages}:
+        old.unlink()  # of a student who is no longer in the class
     (folder / "report.txt").write_text(text, encoding="utf-8")
     data = class_json(summary, title=title, environment=environment)
     (folder / "report.json").write_text(data, encoding="utf-8")
     (folder / "checks.csv").write_text(checks_csv(summary), encoding="utf-8", newline="")
-    return page, text
+    return folder / INDEX, text
 
 
 def _grade(course: Course, hand_ins: Sequence[HandedIn], engine: Engine, seed: int) -> ClassRun:

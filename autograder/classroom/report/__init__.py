@@ -1,7 +1,7 @@
-"""Report on a class to its instructor: an HTML page that opens offline, a text for the terminal, and data files."""
+"""Report on a class to its instructor: HTML pages that open offline, a text for the terminal, and data files."""
 
 from autograder.classroom.report.data import checks_csv, class_json
-from autograder.classroom.report.page import class_html
+from autograder.classroom.report.page import class_html, class_pages
 from autograder.classroom.report.summary import ClassSummary, Environment, summarise, this_environment
 from autograder.classroom.report.text import class_text
 
@@ -11,6 +11,7 @@ __all__ = [
     "checks_csv",
     "class_html",
     "class_json",
+    "class_pages",
     "class_text",
     "summarise",
     "this_environment",

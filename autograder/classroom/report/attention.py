@@ -1,5 +1,6 @@
 """List what a person should look at after a class was graded, most urgent first."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -30,6 +31,17 @@ class Attention:
     sentence: str
 
 
+@dataclass(frozen=True)
+class Grouped:
+    """Entries that differ only in their students, as one."""
+
+    urgency: Urgency
+    students: tuple[str, ...]
+    where: str
+    sentence: str
+
+
+_CELL = re.compile(r"\b\d\d_\w+")  # the name of an exercise or of its cells
 _ENDED = STOPPED | {ExerciseStatus.MALFORMED_ANSWER}
 
 
@@ -46,7 +58,26 @@ def _together(entries: Iterable[Attention]) -> Iterator[Attention]:
     for entry in entries:
         sentences.setdefault((entry.urgency, entry.student, entry.where), []).append(entry.sentence)
     for place, said in sentences.items():
-        yield Attention(*place, " ".join(dict.fromkeys(said)))
+        yield Attention(*place, " ".join(_alike(dict.fromkeys(said))))
+
+
+def _alike(sentences: Iterable[str]) -> Iterator[str]:
+    """Yield each sentence; of those that differ only in the name of a cell, the first one and the other names."""
+    kinds: dict[str, list[str]] = {}
+    for sentence in sentences:
+        kinds.setdefault(_CELL.sub("…", sentence, count=1), []).append(sentence)
+    for first, *others in kinds.values():
+        yield first
+        if others:
+            yield f"The same of {len(others)} more: {', '.join(_CELL.findall(other)[0] for other in others)}."
+
+
+def grouped(entries: Iterable[Attention]) -> tuple[Grouped, ...]:
+    """Return the entries with those that differ only in their student as one; the order stays."""
+    together: dict[tuple[Urgency, str, str], list[str]] = {}
+    for entry in entries:
+        together.setdefault((entry.urgency, entry.where, entry.sentence), []).append(entry.student)
+    return tuple(Grouped(u, tuple(students), where, said) for (u, where, said), students in together.items())
 
 
 def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
@@ -66,7 +97,9 @@ def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
             sentence = f"{what}: {exercise.speed.reason}"
             yield Attention(Urgency.SHOULD, record.student, exercise.id, sentence)
         for copy in exercise.copies:
-            sentence = f"`{copy.function}` copies {copy.original}; both texts are below. It costs no points."
+            sentence = (
+                f"`{copy.function}` copies {copy.original}; the student's page shows both texts. It costs no points."
+            )
             yield Attention(Urgency.SHOULD, record.student, exercise.id, sentence)
         for flag in exercise.speed.flags if exercise.speed else ():
             yield Attention(Urgency.SHOULD, record.student, exercise.id, flag)

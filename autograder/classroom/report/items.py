@@ -8,12 +8,13 @@ favours weak students and should be reviewed.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice
 from statistics import StatisticsError, correlation
 
 from autograder.host.records import CheckStatus, ExerciseStatus, SubmissionRecord
 
 FEWEST_STUDENTS = 10  # with fewer, a correlation is mostly chance
-MOST_MISCONCEPTIONS = 12
+MOST_MISCONCEPTIONS = 5  # of one notebook
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -21,6 +22,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 class Misconception:
     """One message that several students got; messages that differ only in numbers are the same."""
 
+    assignment: str
     exercise: str
     check: str
     sentence: str  # as one of the students got it
@@ -64,20 +66,21 @@ def _shares(records: Sequence[SubmissionRecord]) -> dict[tuple[str, str], dict[s
 
 
 def misconceptions(records: Sequence[SubmissionRecord]) -> tuple[Misconception, ...]:
-    """Return the messages of failed checks that more than one student got, the most common first."""
-    said: dict[tuple[str, str, str], tuple[str, dict[str, None]]] = {}
+    """Return the messages of failed checks that several students got, by notebook, the most common first."""
+    said: dict[tuple[str, str, str, str], tuple[str, dict[str, None]]] = {}
     for record in records:
         for exercise in record.exercises:
             if exercise.status is ExerciseStatus.NOT_FOUND:
                 continue
             for check in exercise.checks:
                 if check.status is CheckStatus.FAILED and check.message:
-                    key = (exercise.id, check.name, _NUMBER.sub("…", check.message))
+                    key = (record.assignment, exercise.id, check.name, _NUMBER.sub("…", check.message))
                     said.setdefault(key, (check.message, {}))[1][record.student] = None
     common = [
-        Misconception(exercise, check, sentence, tuple(students))
-        for (exercise, check, _), (sentence, students) in said.items()
+        Misconception(assignment, exercise, check, sentence, tuple(students))
+        for (assignment, exercise, check, _), (sentence, students) in said.items()
         if len(students) > 1
     ]
-    common.sort(key=lambda one: (-len(one.students), one.exercise, one.check))
-    return tuple(common[:MOST_MISCONCEPTIONS])
+    common.sort(key=lambda one: (one.assignment, -len(one.students), one.exercise, one.check))
+    by_notebook = groupby(common, key=lambda one: one.assignment)
+    return tuple(one for _, of_one in by_notebook for one in islice(of_one, MOST_MISCONCEPTIONS))

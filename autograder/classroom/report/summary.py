@@ -6,24 +6,27 @@ The HTML page and the text of the class report are made from this summary only.
 import os
 import platform
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean, median
 
 from autograder.classroom.report.attention import Attention, attention
 from autograder.classroom.report.items import Misconception, discriminations, misconceptions
+from autograder.classroom.report.notebooks import Notebook, has_mark, notebooks
 from autograder.host.records import GRADER_VERSION, WITHOUT_MARK, CheckStatus, ExerciseRecord, SubmissionRecord
 from autograder.host.report.wording import percent
 
 BINS = 10
+EXERCISE_BINS = 5
 
 
 @dataclass(frozen=True)
 class Student:
     """One row of the class: the results of one student."""
 
-    name: str
+    name: str  # the id
+    shown: str  # the name in the roster, or the id
     submissions: tuple[SubmissionRecord, ...]
     exercises: tuple[ExerciseRecord | None, ...]  # one per column; None: not handed in
     points: float
@@ -37,7 +40,11 @@ class Student:
     @property
     def has_mark(self) -> bool:
         """Return whether at least one exercise of a hand-in was graded."""
-        return any(record is not None and record.status not in WITHOUT_MARK for record in self.exercises)
+        return any(has_mark(record) for record in self.submissions)
+
+    def handed_in(self, notebook: str) -> SubmissionRecord | None:
+        """Return the record of a notebook, or None if it was not handed in."""
+        return next((record for record in self.submissions if record.assignment == notebook), None)
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class Exercise:
     mean: float  # points, over those who handed it in
     full: int  # number of students with all points
     handed_in: int
+    bins: tuple[int, ...]  # number of students by percent of the points, in `EXERCISE_BINS` equal bins
 
 
 @dataclass(frozen=True)
@@ -76,10 +84,11 @@ class Check:
 class ClassSummary:
     """All data of a class report."""
 
-    students: tuple[Student, ...]
+    students: tuple[Student, ...]  # all who handed in something, or stand in the roster
+    notebooks: tuple[Notebook, ...]
     exercises: tuple[Exercise, ...]
     checks: tuple[Check, ...]
-    misconceptions: tuple[Misconception, ...]  # the most common first
+    misconceptions: tuple[Misconception, ...]  # by notebook, the most common first
     attention: tuple[Attention, ...]
     bins: tuple[int, ...]  # number of students with a mark by percent: 0 to 9, 10 to 19, …, 90 to 100
     sandboxes: tuple[tuple[int, tuple[str, ...]], ...]  # the levels and notes in the records
@@ -93,29 +102,43 @@ class ClassSummary:
         return sum(not student.has_mark for student in self.students)
 
 
-def summarise(records: Iterable[SubmissionRecord], also: Iterable[Attention] = ()) -> ClassSummary:
+def summarise(
+    records: Iterable[SubmissionRecord],
+    also: Iterable[Attention] = (),
+    *,
+    absent: Mapping[str, Iterable[str]] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> ClassSummary:
     """Summarise the records of a class; of two records for one student and assignment, the last one counts.
 
-    `also` lists further entries that need a person's attention.
+    `also` lists further entries that need a person's attention, `absent` the students who handed in nothing, by
+    notebook, and `names` what students are called, by id.
     """
+    away = {name: tuple(students) for name, students in (absent or {}).items()}
     latest = {(r.student, r.assignment): r for r in records}
     ordered = [latest[key] for key in sorted(latest)]
     exercises = _exercises(ordered)
-    students = _students(ordered, exercises)
+    students = _students(ordered, exercises, {s for of_one in away.values() for s in of_one}, names or {})
     shares = [student.percent for student in students if student.has_mark]
-    bins = Counter(min(share * BINS // 100, BINS - 1) for share in shares)
     return ClassSummary(
         students=students,
+        notebooks=notebooks(ordered, away),
         exercises=exercises,
         checks=_checks(ordered),
         misconceptions=misconceptions(ordered),
         attention=tuple(sorted((*attention(ordered), *also))),
-        bins=tuple(bins[i] for i in range(BINS)),
+        bins=_bins(shares, BINS),
         sandboxes=tuple(sorted({(r.sandbox.level, r.sandbox.notes) for r in ordered})),
         speed=_speed(ordered),
         mean_percent=fmean(shares) if shares else 0.0,
         median_percent=float(median(shares)) if shares else 0.0,
     )
+
+
+def _bins(shares: Iterable[int], count: int) -> tuple[int, ...]:
+    """Return how many of these percentages lie in each of `count` equal bins from 0 to 100; 100 is in the last."""
+    found = Counter(min(share * count // 100, count - 1) for share in shares)
+    return tuple(found[i] for i in range(count))
 
 
 def _speed(records: Iterable[SubmissionRecord]) -> str:
@@ -137,22 +160,25 @@ def _exercise(name: str, of_class: Sequence[ExerciseRecord]) -> Exercise:
     most = max((e.max_points for e in assessed), default=0.0)
     full = sum(1 for e in assessed if e.max_points > 0 and e.points >= e.max_points - 1e-9)
     mean = fmean(e.points for e in assessed) if assessed else 0.0
-    return Exercise(name, of_class[0].kind, most, mean, full, len(of_class))
+    bins = _bins((percent(e.points, e.max_points) for e in assessed), EXERCISE_BINS)
+    return Exercise(name, of_class[0].kind, most, mean, full, len(of_class), bins)
 
 
-def _students(records: Sequence[SubmissionRecord], exercises: Sequence[Exercise]) -> tuple[Student, ...]:
-    by_name: dict[str, list[SubmissionRecord]] = {}
+def _students(
+    records: Sequence[SubmissionRecord], exercises: Sequence[Exercise], also: Iterable[str], names: Mapping[str, str]
+) -> tuple[Student, ...]:
+    by_name: dict[str, list[SubmissionRecord]] = {name: [] for name in also}
     for record in records:
         by_name.setdefault(record.student, []).append(record)
-    return tuple(_student(name, of_student, exercises) for name, of_student in by_name.items())
+    return tuple(_student(name, names.get(name) or name, by_name[name], exercises) for name in sorted(by_name))
 
 
-def _student(name: str, records: Sequence[SubmissionRecord], exercises: Sequence[Exercise]) -> Student:
+def _student(name: str, shown: str, records: Sequence[SubmissionRecord], exercises: Sequence[Exercise]) -> Student:
     own = {e.id: e for r in records for e in r.exercises}
     row = tuple(own.get(exercise.id) for exercise in exercises)
     # the maximum excludes checks that were not assessed, but includes exercises that were not handed in
     most = sum(e.max_points if (e := own.get(column.id)) else column.max_points for column in exercises)
-    return Student(name, tuple(records), row, sum(r.points for r in records), most)
+    return Student(name, shown, tuple(records), row, sum(r.points for r in records), most)
 
 
 def _checks(records: Sequence[SubmissionRecord]) -> tuple[Check, ...]:

@@ -2,19 +2,21 @@
 
 from collections.abc import Iterator
 
-from autograder.classroom.report.attention import URGENCY_WORDS
+from autograder.classroom.report.attention import URGENCY_WORDS, grouped
+from autograder.classroom.report.notebooks import FALL, open_word, share
 from autograder.classroom.report.summary import BINS, ClassSummary, Environment
-from autograder.host.records import WITHOUT_MARK, ExerciseRecord, ExerciseStatus
+from autograder.host.records import SubmissionRecord
 from autograder.host.report.safe_text import one_line
-from autograder.host.report.wording import discrimination_word, marks, number, status_word
+from autograder.host.report.wording import discrimination_word, marks, number
 
 BAR_CHARACTERS = 20
 
 
 def class_text(summary: ClassSummary, *, title: str, environment: Environment) -> str:
-    """Return the class report as plain text, with everything that the HTML page shows about the whole class."""
+    """Return the class report as plain text, with what the page shows about the whole class."""
     sections = (
         [title, "=" * len(title), _key_numbers(summary)],
+        ["Notebooks", *_notebooks(summary)],
         ["Students", *_students(summary)],
         ["Exercises", *_exercises(summary)],
         ["Checks: passed by how many, and discrimination (see the page)", *_checks(summary)],
@@ -30,28 +32,41 @@ def _key_numbers(summary: ClassSummary) -> str:
     left_out = f" ({summary.without_mark} without a mark, left out of mean and median)" if summary.without_mark else ""
     return (
         f"{len(summary.students)} students{left_out} · mean {summary.mean_percent:.0f} % · "
-        f"median {summary.median_percent:.0f} % · {len(summary.attention)} things to look at"
+        f"median {summary.median_percent:.0f} % · {len(grouped(summary.attention))} things to look at"
     )
 
 
 def _students(summary: ClassSummary) -> Iterator[str]:
-    names = [one_line(s.name, limit=28) for s in summary.students]
+    names = [one_line(s.shown, limit=28) for s in summary.students]
     width = max((len(n) for n in names), default=0)
-    heads = [e.id[:22] for e in summary.exercises]
-    yield f"  {'':<{width}}  {'points':>11}       {'  '.join(f'{head:>22}' for head in heads)}"
+    heads = [notebook.name.partition("_")[0][:4] for notebook in summary.notebooks]
+    yield f"  {'':<{width}}  {'points':>13}        {' '.join(f'{head:>4}' for head in heads)}"
     for name, student in zip(names, summary.students, strict=True):
-        cells = "  ".join(f"{_cell(cell):>22}" for cell in student.exercises)
+        cells = " ".join(f"{_cell(student.handed_in(notebook.name)):>4}" for notebook in summary.notebooks)
         points = marks(student.points, student.max_points)
         share = f"{student.percent:>3} %" if student.has_mark else f"{'–':>5}"
-        yield f"  {name:<{width}}  {points:>11} {share} {cells}"
+        yield f"  {name:<{width}}  {points:>13} {share}  {cells}"
+    yield "  under a notebook: percent of its points; · not handed in; ? no mark; * one of its answers has none"
+    for name, student in zip(names, summary.students, strict=True):
+        for record in student.submissions:
+            if word := open_word(record):
+                yield f"  ? {name}: {record.assignment} is {word}"
 
 
-def _cell(record: ExerciseRecord | None) -> str:
+def _cell(record: SubmissionRecord | None) -> str:
     if record is None:
-        return "not handed in"
-    if record.status in WITHOUT_MARK:
-        return "undecided" if record.status is ExerciseStatus.UNDECIDED else "not graded"
-    return f"{status_word(record)} {marks(record.points, record.max_points)}".strip()
+        return "·"
+    return "?" if open_word(record) else share(record)
+
+
+def _notebooks(summary: ClassSummary) -> Iterator[str]:
+    names = {student.name: student.shown for student in summary.students}
+    for n in summary.notebooks:
+        shares = f"mean {n.mean_percent:>3.0f} %, median {n.median_percent:>3.0f} %" if n.with_mark else "no marks"
+        yield f"  {n.name:<22} {n.handed_in:>3} handed in, {shares}"
+        for words, students in (("handed in nothing", n.absent), (f"fell by {FALL} or more", n.fell)):
+            if students:
+                yield f"      {words}: {', '.join(one_line(names.get(s, s), limit=60) for s in students)}"
 
 
 def _exercises(summary: ClassSummary) -> Iterator[str]:
@@ -92,9 +107,11 @@ def _distribution(summary: ClassSummary) -> Iterator[str]:
 def _attention(summary: ClassSummary) -> Iterator[str]:
     if not summary.attention:
         yield "  nothing"
-    for entry in summary.attention:
+    names = {student.name: student.shown for student in summary.students}
+    for entry in grouped(summary.attention):
         word = URGENCY_WORDS[entry.urgency]
-        where = f"{one_line(entry.student)} · {one_line(entry.where)}"
+        who = ", ".join(one_line(names.get(student, student)) for student in entry.students)
+        where = f"{who} · {one_line(entry.where)}"
         yield f"  [{word:<6}] {where}: {one_line(entry.sentence, limit=400)}"
 
 

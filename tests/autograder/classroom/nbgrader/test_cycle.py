@@ -214,7 +214,8 @@ def test_what_holds_no_answer_gets_zero_and_stands_in_the_csv(marks: dict[str, f
 
 @pytest.mark.parametrize("student", [*FILES, "missing"])
 def test_what_cannot_be_read_stands_in_report_and_feedback_with_a_reason(course, graded, student: str) -> None:
-    (entry,) = [line for line in graded.text.splitlines() if f" {student} · " in line and "[decide]" in line]
+    decide = [line.strip() for line in graded.text.splitlines() if "[decide]" in line]
+    (entry,) = [line for line in decide if student in line.partition(" · ")[0].replace(",", "").split()]
     assert f"{NAME}.ipynb" in entry
     feedback = (course.feedback / student / NAME / f"{NAME}.html").read_text()
     assert "graded as an empty notebook" in feedback
@@ -253,7 +254,7 @@ def test_a_link_brings_nothing_into_the_feedback(course: Course, graded: Graded)
 
 
 def test_who_handed_in_nothing_stands_in_report_and_csv(graded: Graded, marks: dict[str, float]) -> None:
-    assert "1 students · 04_fx_capture: Handed in nothing: absent." in graded.text
+    assert "handed in nothing: absent\n" in graded.text
     assert marks["absent"] == 0.0
 
 

@@ -43,7 +43,7 @@ def test_the_class_report_shows_badges_and_a_person_is_asked_to_look_at_one_beyo
     rows = [*csv.DictReader(io.StringIO(checks_csv(summary)))]
     assert {row["student"]: row["badge"] for row in rows} == {"a": "silver", "b": "", "c": "", "d": ""}
     page = class_html(summary, title="t", environment=this_environment())
-    assert page.count("silver badge") == 1
+    assert page.count("silver badge") == 2  # by name, by points
     assert page.count("faster than memory allows: look") >= 1
     assert {student.points for student in summary.students} == {plain.points}
     assert [SubmissionRecord.from_json(each.to_json()) for each in records] == records

@@ -1,11 +1,12 @@
 """What reports say, what they must not say, and that no student's text gets out of its place."""
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
-from autograder.classroom.report import class_html, class_text, summarise, this_environment
+from autograder.classroom.report import class_html, class_pages, class_text, summarise, this_environment
 from autograder.classroom.report.attention import Urgency
 from autograder.host.records import (
     WITHOUT_MARK,
@@ -50,9 +51,9 @@ class Elements(HTMLParser):
         assert self.open.pop() == tag
 
 
-def page() -> str:
-    summary = summarise(sample_class())
-    return class_html(summary, title=HOSTILE, environment=this_environment(("odd", HOSTILE)))
+def pages() -> dict[str, str]:
+    summary = summarise(sample_class(), absent={"01_transformer": [HOSTILE + "2"]}, names={HOSTILE: HOSTILE[::-1]})
+    return class_pages(summary, title=HOSTILE, environment=this_environment(("odd", HOSTILE)))
 
 
 @pytest.mark.parametrize("show_hidden", [False, True])
@@ -68,13 +69,29 @@ def test_no_text_of_a_student_becomes_markup(show_hidden: bool) -> None:
     assert seen.open == []
 
 
-def test_the_class_page_holds_no_script_and_loads_nothing() -> None:
-    text = page()
-    seen = Elements(text)
-    assert not seen.tags & {"script", "img", "iframe", "object", "link", "form", "base"}
-    assert not {name for name in seen.attributes if name.startswith("on") or name == "src"}
-    assert "http" not in text.replace("http-equiv", "")
-    text.encode("utf-8")
+def test_no_page_holds_a_script_or_loads_anything() -> None:
+    for text in pages().values():
+        seen = Elements(text)
+        assert not seen.tags & {"script", "img", "iframe", "object", "link", "form", "base"}
+        assert not {name for name in seen.attributes if name.startswith("on") or name == "src"}
+        assert "http" not in text.replace("http-equiv", "")
+        text.encode("utf-8")
+
+
+def test_each_link_of_the_class_page_leads_to_a_page_or_a_place() -> None:
+    written = pages()
+    links = set(re.findall(r'href="([^"]+)"', written["index.html"]))
+    places = {f"#{name}" for name in re.findall(r' id="([^"]+)"', written["index.html"])}
+    assert {link for link in links if not link.startswith("#")} == written.keys() - {"index.html"}
+    assert {link for link in links if link.startswith("#")} <= places
+
+
+def test_ids_that_differ_in_case_or_hold_signs_of_a_path_have_pages_of_their_own() -> None:
+    students = ("ada", "Ada", "../ada", "a/da", "a_da", "a_da-3", "", "…")
+    summary = summarise([submission(name, attention_exercise(6)) for name in students])
+    written = class_pages(summary, title="t", environment=this_environment())
+    assert len({path.casefold() for path in written}) == len(students) + 1
+    assert all(re.fullmatch(r"students/[A-Za-z0-9_-]+\.html", path) for path in written if path != "index.html")
 
 
 def test_a_terminal_gets_no_control_characters() -> None:
@@ -322,7 +339,7 @@ def test_a_copied_function_is_shown_beside_the_text_that_it_copies():
     record = submission("ada", replace(attention_exercise(6), copies=(copy,)))
     summary = summarise([SubmissionRecord.from_json(record.to_json().encode("utf-8", "replace"))])
 
-    page = class_html(summary, title="Class", environment=this_environment())
+    page = class_pages(summary, title="Class", environment=this_environment())["students/ada.html"]
 
     assert [(entry.urgency, entry.where) for entry in summary.attention] == [(Urgency.SHOULD, "01_scaled_dot_product")]
     assert "costs no points" in summary.attention[0].sentence
