@@ -46,6 +46,8 @@ c.LatePenalty.share_per_day = 0.0
 # run `nbgrader zip_collect ASSIGNMENT`
 c.ZipCollectApp.downloaded_directory = os.path.relpath(WORK / "downloaded", ROOT)  # nbgrader puts the root before it
 c.UploadCollector.db_url = c.CourseDirectory.db_url
+# the time zone of your account on the platform, such as "Europe/Berlin"; without it, this machine's
+c.UploadCollector.timezone = ""
 c.ClearSolutions.code_stub = {
     "python": 'raise NotImplementedError("Write your answer here, then run the check below.")'
 }

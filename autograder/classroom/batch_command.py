@@ -9,7 +9,7 @@ the grader or the machine failed for all, as a full disk or a broken journal doe
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,6 +72,7 @@ def _at_least_one(text: str) -> int:
 def _run(options: argparse.Namespace) -> int:
     from autograder.classroom.nbgrader.course import open_course
     from autograder.classroom.nbgrader.grade import grade_course
+    from autograder.classroom.platforms.moodle_marks import write_worksheets
 
     course = open_course(submitted=options.submitted)
     _check_usage(options, course)
@@ -81,7 +82,8 @@ def _run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print(file=sys.stderr)  # end the current line of the terminal
         raise CommandError("stopped; what was graded is kept, the same command goes on.") from None
-    print(f"\n{graded.text}\n{_where(graded)}")
+    worksheets = write_worksheets(course, sorted({record.assignment for record in graded.records}))
+    print(f"\n{graded.text}\n{_where(graded, worksheets)}")
     if graded.failures:
         print(f"autograder: {len(graded.failures)} set aside, each for a person:", file=sys.stderr)
     for failure in graded.failures:
@@ -89,7 +91,7 @@ def _run(options: argparse.Namespace) -> int:
     return OUR_FAILURE if graded.failures and not graded.marked else DONE
 
 
-def _where(graded: "Graded") -> str:
+def _where(graded: "Graded", worksheets: Iterable[str]) -> str:
     """Return the paths of the results, and the commands to run next."""
     canvas = graded.csv.with_name("canvas.csv")
     names = sorted({record.assignment for record in graded.records})
@@ -97,6 +99,7 @@ def _where(graded: "Graded") -> str:
         [
             f"report     {graded.page}",
             f"marks      {graded.csv}{f' and {canvas.name}' if canvas.is_file() else ''}",
+            *worksheets,
             *(f"give back  nbgrader release_feedback {name}" for name in names),
         ]
     )

@@ -36,7 +36,7 @@ ALLOWED = {
     ("autograder/host/grading.py", "ast.dump"): "a part of a tree that came through the door for source text",
     ("autograder/host/artifacts/torchscript_archive.py", "zipfile"): "bytes and files are bounded as they are read",
     ("autograder/host/artifacts/torchscript_pickles.py", "pickletools"): "reads opcodes one by one, up to a limit",
-    ("autograder/classroom/uploads.py", "zipfile"): "files and bytes are bounded as they are read",
+    ("autograder/classroom/platforms/upload_archive.py", "zipfile"): "files and bytes are bounded as they are read",
     ("autograder/exercises/cell_text.py", "textwrap"): "`dedent`, which is linear, on at most 200,000 characters",
     ("autograder/host/report/exercise_text.py", "textwrap"): "a message of at most 2,000 characters",
     ("autograder/classroom/nbgrader/grade.py", "json.loads"): "a notebook that this grader rebuilt within limits",

@@ -12,9 +12,7 @@ from tests.architecture.source_tree import ROOT, module_name, python_files
 # Every module starts without these, except those whose job is nbgrader.
 JUPYTER = ("IPython", "ipykernel", "ipywidgets", "jupyter_client", "jupyter_core", "jupyter_server", "jupyterlab")
 NBGRADER = ("nbclient", "nbconvert", "nbformat", "nbgrader", "traitlets")
-NEEDS_NBGRADER = tuple(
-    f"autograder.classroom.{part}" for part in ("nbgrader", "pages", "platform_names", "roster", "uploads")
-)
+NEEDS_NBGRADER = tuple(f"autograder.classroom.{part}" for part in ("nbgrader", "pages", "platforms", "roster"))
 TRUSTED = tuple(f"autograder.{part}" for part in ("host", "exercises", "practice", "classroom"))
 NEEDS_TRITON = "course_lib.kernels.triton"
 

@@ -19,7 +19,7 @@ from nbgrader.api import Assignment, Gradebook, MissingEntry, SubmittedAssignmen
 from nbgrader.plugins import ExportPlugin, LateSubmissionPlugin
 from traitlets import Float
 
-from autograder.classroom.report.data import plain
+from autograder.classroom.report.data import DECIMALS, plain
 
 COLUMNS = (
     *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
@@ -51,15 +51,17 @@ class MarksExport(ExportPlugin):
 
 def _row(gradebook: Gradebook, assignment: Assignment, student: Any) -> list[object]:
     who = [plain(text or "") for text in (student.id, student.last_name, student.first_name, student.email)]
+    about = [assignment.name, assignment.duedate]
     try:
         found = gradebook.find_submission(assignment.name, student.id)
     except MissingEntry:
-        return [assignment.name, assignment.duedate, "", *who, 0.0, 0.0, 0.0, assignment.max_score]
+        return [*about, "", *who, 0.0, 0.0, 0.0, round(assignment.max_score, DECIMALS)]
+    about.append(found.timestamp)
     if not _is_scored(found):
-        return [assignment.name, assignment.duedate, found.timestamp, *who, "", "", "", found.max_score]
+        return [*about, *who, "", "", "", round(found.max_score, DECIMALS)]
     penalty = found.late_submission_penalty or 0.0
     marks = (found.score, penalty, max(0.0, found.score - penalty), found.max_score)
-    return [assignment.name, assignment.duedate, found.timestamp, *who, *marks]
+    return [*about, *who, *(round(mark, DECIMALS) for mark in marks)]
 
 
 def _is_scored(submission: SubmittedAssignment) -> bool:
@@ -95,13 +97,19 @@ class CanvasExport(ExportPlugin):
 
 
 def _points(gradebook: Gradebook, assignment: str, student: Any) -> str:
+    points = points_of(gradebook, assignment, student.id)
+    return "" if points is None else f"{points:g}"  # Canvas ignores an empty cell, but imports 0 as a mark
+
+
+def points_of(gradebook: Gradebook, assignment: str, student: str) -> float | None:
+    """Return the points of a hand-in after the late penalty; None if there is no hand-in or no mark."""
     try:
-        submission = gradebook.find_submission(assignment, student.id)
+        submission = gradebook.find_submission(assignment, student)
     except MissingEntry:
-        return ""  # Canvas ignores an empty cell, but imports 0 as a mark
+        return None
     if not _is_scored(submission):
-        return ""
-    return f"{max(0.0, submission.score - (submission.late_submission_penalty or 0.0)):g}"
+        return None
+    return round(max(0.0, submission.score - (submission.late_submission_penalty or 0.0)), DECIMALS)
 
 
 class LatePenalty(LateSubmissionPlugin):

@@ -6,6 +6,7 @@ file imports neither torch nor the grader.
 """
 
 import functools
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -110,19 +111,19 @@ HOOKS = (
     ),
     Hook(
         "ZipCollectApp.extractor_plugin",
-        f"{OURS}.uploads.NotebookExtractor",
+        f"{OURS}.platforms.upload_archive.NotebookExtractor",
         "nbgrader unpacks whatever an archive holds, of any size",
     ),
     Hook(
         "ZipCollectApp.collector_plugin",
-        f"{OURS}.uploads.UploadCollector",
+        f"{OURS}.platforms.uploads.UploadCollector",
         "nbgrader does not know the names that learning platforms give to files, nor the numbers of the roster",
     ),
 )
 
 PATCHES = {
-    "nbgrader.apps.zipcollectapp.ZipCollectApp.process_extracted_files": "nbgrader ends with status 0 whatever was "
-    "left out of an archive, and names it among hundreds of lines",
+    "nbgrader.apps.zipcollectapp.ZipCollectApp.start": "nbgrader ends with status 0 whatever was left out of an "
+    "archive, names it among hundreds of lines, and writes several lines for each student where all is well",
     "nbgrader.api.create_engine": "nbgrader opens a dozen gradebooks for a hand-in, each with an engine of its own, "
     "which would compile every statement again; its steps are told the database's address, and cannot be given one",
 }
@@ -133,18 +134,23 @@ def install(config: Any) -> None:
     for hook in HOOKS:
         part, trait = hook.setting.split(".")
         config[part][trait] = hook.configured
-    ZipCollectApp.process_extracted_files = _collect_and_finish
+    ZipCollectApp.start = _collect_quietly
     # Formgrader's page loads MathJax from elsewhere, so ours extends it; feedback has its own exporter
     config.HTMLExporter.template_file = str(Path(__file__).parents[1] / "pages/templates/manual_view.html.j2")
     config.FeedbackExporter.template_file = "index.html.j2"
 
 
-_collect = ZipCollectApp.process_extracted_files
+_collect = ZipCollectApp.start
 
 
-def _collect_and_finish(app: ZipCollectApp) -> None:
-    """Collect an archive's files, then end with the status that the collector gives."""
-    _collect(app)
+def _collect_quietly(app: ZipCollectApp) -> None:
+    """Collect an archive, show only errors of nbgrader's steps, then end with the collector's line and status."""
+    shown = app.log_level
+    app.log_level = shown if shown == logging.DEBUG else logging.ERROR
+    try:
+        _collect(app)
+    finally:
+        app.log_level = shown
     if status := app.collector_plugin_inst.finish():
         app.exit(status)
 

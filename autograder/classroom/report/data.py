@@ -11,6 +11,7 @@ from autograder.host.records import CheckRecord, ExerciseRecord
 from autograder.host.report.safe_text import one_line
 
 SCHEMA = "fusion-course/class/1"
+DECIMALS = 4  # of points in a file: a sum of fractions has more
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of these
 COLUMNS = (
     *("student", "assignment", "exercise", "status"),
@@ -42,7 +43,14 @@ def _rows(summary: ClassSummary) -> Iterator[list[object]]:
                 where = [_cell(student.name), record.assignment, _cell(e.id), str(e.status)]
                 bonus = e.bonus.points if e.bonus is not None and e.bonus.assessed else ""
                 for c in e.checks:
-                    about = [_cell(c.name), _cell(c.category), c.hidden, str(c.status), c.points, c.max_points]
+                    about = [
+                        _cell(c.name),
+                        _cell(c.category),
+                        c.hidden,
+                        str(c.status),
+                        round(c.points, DECIMALS),
+                        round(c.max_points, DECIMALS),
+                    ]
                     yield [*where, *about, c.by or "", _cell(c.message), _badge(e), *_ratio(e, c), bonus]
 
 

@@ -4,6 +4,7 @@ import csv
 import io
 import logging
 import os
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -13,9 +14,12 @@ from nbgrader.api import Gradebook
 
 from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.export import DAY_S, CanvasExport, LatePenalty, MarksExport
+from autograder.classroom.notes import notes_for
+from autograder.classroom.platforms.moodle_marks import write_worksheets
+from autograder.classroom.platforms.upload_archive import NotebookExtractor
+from autograder.classroom.platforms.uploads import LATE, UploadCollector
 from autograder.classroom.roster import RosterError, import_roster, read_roster
 from autograder.classroom.status import REFUSED
-from autograder.classroom.uploads import NotebookExtractor, UploadCollector
 from tests.architecture.source_tree import ROOT
 from tests.autograder.host.forked_command import fork_command
 
@@ -121,21 +125,120 @@ def test_a_damaged_archive_is_said(tmp_path: Path, log: logging.Logger, caplog) 
     assert "download it again" in caplog.text
 
 
-def zip_collected(work: Path, members: dict[str, str | bytes]) -> tuple[int, str, dict[str, str]]:
-    """Run `nbgrader zip_collect` on an archive; return its status, its last line, and what is in submitted/."""
+def zip_collected(
+    work: Path, members: dict[str, str | bytes], worksheet: str = "", *options: str
+) -> tuple[int, list[str], dict[str, str]]:
+    """Run `nbgrader zip_collect` on an archive; return its status, its lines, and what is in submitted/."""
     (work / "release" / NAME).mkdir(parents=True)
     (work / "release" / NAME / f"{NAME}.ipynb").write_text("{}")
-    archive(work / "downloaded" / NAME / "archive", members)
-    status, said = fork_command(["-m", "nbgrader", "zip_collect", NAME], ROOT, os.environ).finish()
+    folder = archive(work / "downloaded" / NAME / "archive", members)
+    if worksheet:
+        (folder / "Grades.csv").write_bytes(worksheet.encode())
+    status, said = fork_command(["-m", "nbgrader", "zip_collect", NAME, *options], ROOT, os.environ).finish()
     found = {path.parent.parent.name: path.read_text() for path in (work / "submitted").rglob("*.ipynb")}
-    return status, said.strip().splitlines()[-1], found
+    return status, said.strip().splitlines(), found
 
 
 def test_zip_collect_brings_notebooks_into_submitted(course: Course, tmp_path: Path) -> None:
     members = {f"lada_1234_9_{NAME}-1.ipynb": "new", f"lada_1234_8_{NAME}.ipynb": "old", f"b_77_3_{NAME}.ipynb": "B"}
-    status, line, found = zip_collected(tmp_path / "work", members)
+    status, lines, found = zip_collected(tmp_path / "work", members)
     assert (status, found) == (0, {"ada": "new", "bob": "B"})
-    assert "All 2 notebooks of the archive were collected." in line
+    assert [line.partition("] ")[2] for line in lines] == [
+        "The platform gives no time for any hand-in; without one a hand-in counts as on time.",
+        "All 2 notebooks of the archive were collected.",
+    ]
+
+
+def test_zip_collect_shows_every_step_to_who_asks_for_it(course: Course, tmp_path: Path) -> None:
+    _, lines, _ = zip_collected(tmp_path / "work", {f"b_77_3_{NAME}.ipynb": "B"}, "", "--debug")
+    assert any("Copying from" in line for line in lines)
+
+
+def test_canvas_tells_who_is_late_and_the_class_report_says_so(course: Course, tmp_path: Path) -> None:
+    members = {f"lada_LATE_1234_9_{NAME}.ipynb": "late", f"b_77_3_{NAME}.ipynb": "B"}
+    status, lines, found = zip_collected(tmp_path / "work", members)
+    assert (status, len(found)) == (0, 2)
+    assert lines[1].endswith("The platform calls late: ada.")
+    work = tmp_path / "work"
+    assert notes_for(work / "submitted" / "ada" / NAME / f"{NAME}.ipynb", work / "aside") == (LATE,)
+    assert notes_for(work / "submitted" / "bob" / NAME / f"{NAME}.ipynb", work / "aside") == ()
+
+
+MOODLE = (
+    'Identifier,"Full name","Email address",Status,Grade,"Maximum Grade","Last modified (submission)"\r\n'
+    'Participant 77,"Ada L",A@x.org,Submitted,,10.00,"Thursday, 15 January 2026, 11:30 AM"\r\n'
+    "Participant 1234,Bob,,Submitted,,10.00,-\r\n"
+)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", ""])
+def test_moodles_worksheet_tells_whose_a_hand_in_is_and_when_it_came(course: Course, tmp_path: Path, zone: str) -> None:
+    files = {"Ada L_77": "hers", "Bob_1234": "his"}  # each number is the other's lms_user_id
+    members = {f"{folder}_assignsubmission_file_/{NAME}.ipynb": text for folder, text in files.items()}
+    status, lines, found = zip_collected(tmp_path / "work", members, MOODLE, f"--UploadCollector.timezone={zone}")
+    assert (status, found) == (0, {"ada": "hers", "bob": "his"})
+    assert lines[0].endswith("The platform gives no time for bob; without one a hand-in counts as on time.")
+    assert ("read in this machine's time zone; c.UploadCollector.timezone sets" in lines[1]) == (zone == "")
+    times = {path.parent.parent.name: path.read_text() for path in tmp_path.rglob("submitted/*/*/timestamp.txt")}
+    assert list(times) == ["ada"]
+    assert times["ada"] == "2026-01-15 10:30:00" or not zone
+
+
+def test_a_time_zone_that_does_not_exist_is_refused_in_one_sentence(course: Course, tmp_path: Path) -> None:
+    members = {f"lada_1234_8_{NAME}.ipynb": "A"}
+    status, lines, found = zip_collected(tmp_path / "work", members, "", "--UploadCollector.timezone=Berlin")
+    assert (status, found) == (1, {})
+    assert [line.partition("] ")[2] for line in lines] == ["'Berlin' is no time zone; write it as in Europe/Berlin"]
+
+
+def test_points_go_back_into_moodles_worksheet(course: Course, tmp_path: Path) -> None:
+    downloaded = tmp_path / "work" / "downloaded" / NAME / "archive"
+    downloaded.mkdir(parents=True)
+    with Gradebook(course.api.coursedir.db_url, "fusion-course") as gradebook:
+        gradebook.add_assignment(NAME)
+        gradebook.add_notebook(NAME, NAME)
+        gradebook.add_grade_cell("one", NAME, NAME, max_score=5.0, cell_type="code")
+        for student, points in {"ada": 0.38, "Participant_9": 5.0}.items():
+            gradebook.update_or_create_student(student)
+            gradebook.add_submission(NAME, student)
+            gradebook.find_grade("one", NAME, NAME, student).auto_score = points
+        gradebook.db.commit()
+    (downloaded / "Grades.csv").write_bytes(MOODLE.encode())
+    blind = "Identifier,Status,Grade,Maximum Grade\nParticipant 8,,,5\nParticipant 9,,,5"
+    (downloaded / "blind.csv").write_text(blind)
+    (downloaded / "other.csv").write_text("Name\n")
+    said = list(write_worksheets(course, [NAME]))
+    made = tmp_path / "work" / "moodle" / NAME
+    assert (made / "Grades.csv").read_bytes().decode() == MOODLE.replace(
+        'Submitted,,10.00,"T', 'Submitted,0.76,10.00,"T'
+    )
+    assert (made / "blind.csv").read_text() == blind.replace("9,,,5", "9,,5,5")
+    assert len(list(made.iterdir())) == 2
+    assert said[0].endswith("Grades.csv, 1 of 2 participants have a mark")
+    assert said[2].startswith("moodle     no grades were written: other.csv has no column Identifier")
+
+
+def test_no_file_of_marks_shows_the_end_of_a_binary_fraction(course: Course, tmp_path: Path, log) -> None:
+    with Gradebook(course.api.coursedir.db_url, "fusion-course") as gradebook:
+        gradebook.add_assignment(NAME)
+        gradebook.add_notebook(NAME, NAME)
+        gradebook.add_submission(NAME, "ada")
+        for cell, points in {"one": 0.1, "two": 0.2}.items():  # 0.30000000000000004 together
+            gradebook.add_grade_cell(cell, NAME, NAME, max_score=points, cell_type="code")
+            gradebook.update_or_create_submission(NAME, "bob")
+        gradebook.db.commit()
+        gradebook.add_submission(NAME, "cleo")
+        for cell, points in {"one": 0.1, "two": 0.2}.items():
+            gradebook.find_grade(cell, NAME, NAME, "cleo").auto_score = points
+        gradebook.db.commit()
+        MarksExport(assignment=[NAME], to=str(tmp_path / "grades.csv")).export(gradebook)
+        gradebook.update_or_create_student("cleo", lms_user_id="9")
+        plugin = CanvasExport(log=log)
+        plugin.to = str(tmp_path / "canvas.csv")
+        plugin.export(gradebook)
+    for name in ("grades.csv", "canvas.csv"):
+        assert re.findall(r"0\.30*[^3,\r\n]\d*|\d\.\d{5,}", (tmp_path / name).read_text()) == [], name
+    assert ",0.3,0.0,0.3,0.3" in (tmp_path / "grades.csv").read_text()
 
 
 def test_zip_collect_names_what_it_leaves_out_on_its_last_line(course: Course, tmp_path: Path) -> None:
@@ -146,9 +249,9 @@ def test_zip_collect_names_what_it_leaves_out_on_its_last_line(course: Course, t
         f"Bo O'Neil_55_assignsubmission_file_/{NAME}.ipynb": "not in the roster",
         "Bob_77_assignsubmission_file_/work.zip": "no notebook",
     }
-    status, line, found = zip_collected(tmp_path / "work", members)
+    status, (*_, line), found = zip_collected(tmp_path / "work", members)
     assert (status, found) == (REFUSED, {"ada": "hers"})
-    assert "1 notebooks were collected, 2 hand-ins were left out:" in line
+    assert "1 notebooks were collected, 2 hand-ins were left out for you to decide:" in line
     assert "\"Bo O'Neil_55_assignsubmission_file_/" in line
     assert "'Bob_77_assignsubmission_file_/work.zip' (bob handed in no notebook)" in line
 
@@ -168,8 +271,9 @@ def test_zip_collect_finds_gradescopes_students_in_its_list(course: Course, tmp_
     )
     root = "assignment_55_export"
     files = {f"{root}/submission_{number}/{NAME}.ipynb": str(number) for number in (9001, 9002)}
-    status, line, found = zip_collected(tmp_path / "work", {f"{root}/submission_metadata.yml": people, **files})
+    status, (*_, line), found = zip_collected(tmp_path / "work", {f"{root}/submission_metadata.yml": people, **files})
     assert (status, found) == (REFUSED, {"ada": "9001"})
+    assert [path.read_text() for path in tmp_path.rglob("submitted/*/*/timestamp.txt")] == ["2026-01-15 12:00:00"]
     assert "'Bob: B' is not in the roster" in line
 
 

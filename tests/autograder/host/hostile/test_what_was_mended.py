@@ -12,8 +12,8 @@ import pytest
 from torch import fx
 
 from autograder.classroom.hand_in import read_hand_in
+from autograder.classroom.platforms.upload_archive import NotebookExtractor
 from autograder.classroom.submission import SubmissionError, has_too_many_entries, read_submission
-from autograder.classroom.uploads import NotebookExtractor
 from autograder.exercises import find
 from autograder.exercises.answer_cells import answers_in
 from autograder.host import grading

@@ -1,9 +1,12 @@
 """Whose a file in a platform's archive is: names as the platforms write them, and students who try to be others."""
 
+from zoneinfo import ZoneInfo
+
 import pytest
 
-from autograder.classroom.platform_names import collected
-from autograder.classroom.roster_lookup import Listed, Roster
+from autograder.classroom.platforms.moodle_worksheet import Participant
+from autograder.classroom.platforms.roster_lookup import Listed, Roster
+from autograder.classroom.platforms.upload_owners import Enclosed, collected
 
 NAME = "00_start_here"
 FILE = f"{NAME}.ipynb"
@@ -15,7 +18,7 @@ ROSTER = Roster(
         Listed(CRUZ, "José", "de la Cruz", "jose@example.org", "1007"),
     ]
 )
-BY_NAME = Roster(Listed(each.id, each.first_name, each.last_name) for each in ROSTER.students)
+BY_NAME = Roster(Listed(each.id, each.first_name, each.last_name) for each in ROSTER.students.values())
 
 LAYOUTS = {
     "Canvas": {
@@ -23,20 +26,20 @@ LAYOUTS = {
         f"oneilbo_LATE_1005_9002_{NAME}-1.ipynb": BO,
         f"de_la_cruzjosé_1007_9003_{FILE}": CRUZ,
     },
-    "Moodle": {
-        f"Ana Maria Ruiz_1001_assignsubmission_file_/{FILE}": ANA,
-        f"Bo O'Neil_1005_assignsubmission_file_/homework/{FILE}": BO,
-        f"José de la Cruz_1007_assignsubmission_file_/homework/a/{FILE}": CRUZ,
+    "Moodle": {  # its numbers are of one assignment: each is here what another student has in the roster
+        f"Ana Maria Ruiz_1005_assignsubmission_file_/{FILE}": ANA,
+        f"Bo O'Neil_1007_assignsubmission_file_/homework/{FILE}": BO,
+        f"José de la Cruz_1001_assignsubmission_file_/homework/a/{FILE}": CRUZ,
     },
-    "Moodle, last name first, with underscores": {
-        f"Ruiz, Ana_Maria_1001_assignsubmission_file_/{FILE}": ANA,
-        f"O'Neil, Bo_1005_assignsubmission_file_/{FILE}": BO,
+    "Moodle, last name first": {
+        f"Ruiz, Ana Maria_1005_assignsubmission_file_/{FILE}": ANA,
+        f"O'Neil, Bo_1001_assignsubmission_file_/{FILE}": BO,
     },
     "Moodle, without folders": {
-        f"Ana Maria Ruiz_1001_assignsubmission_file_{FILE}": ANA,
-        f"Bo O'Neil_1005_assignsubmission_file_{FILE}": BO,
+        f"Ana Maria Ruiz_1005_assignsubmission_file_{FILE}": ANA,
+        f"Bo O'Neil_1001_assignsubmission_file_{FILE}": BO,
     },
-    "Moodle, in a folder": {f"CS-1/Bo O'Neil_1005_assignsubmission_file_/{FILE}": BO},
+    "Moodle, in a folder": {f"CS-1/Bo O'Neil_1001_assignsubmission_file_/{FILE}": BO},
     "Blackboard": {
         f"00 Start_here_aruiz_attempt_2026-01-15-11-30-00_{FILE}": ANA,
         f"00 Start_here_boneil_attempt_2026-01-15-12-00-59_{FILE}": BO,
@@ -70,17 +73,19 @@ LAYOUTS = {
     "folders by id": {f"aruiz/{FILE}": ANA, f"boneil/notebooks/{FILE}": BO},
     "folders by name": {f"Ruiz, Ana Maria/{FILE}": ANA, f"Bo O'Neil/notebooks/{FILE}": BO},
 }
-SUBMITTERS = {
-    "assignment_77_export/submission_9001": [{"name": "Ana Maria Ruiz", "sid": "1001", "email": ""}],
-    "assignment_77_export/submission_9002": [{"name": "B. O'Neil", "sid": "", "email": "bo@example.org"}],
-    "assignment_77_export/submission_9003": [{"name": "Ana Maria Ruiz"}, {"name": "Bo O'Neil"}],
-}
+GRADESCOPE = Enclosed(
+    {
+        "assignment_77_export/submission_9001": [{"name": "Ana Maria Ruiz", "sid": "1001", "email": ""}],
+        "assignment_77_export/submission_9002": [{"name": "B. O'Neil", "sid": "", "email": "bo@example.org"}],
+        "assignment_77_export/submission_9003": [{"name": "Ana Maria Ruiz"}, {"name": "Bo O'Neil"}],
+    }
+)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_students_of_each_platform_are_found_in_the_roster(layout: str) -> None:
     expected = LAYOUTS[layout]
-    found = collected([*expected, "grades.csv", "index.html"], ROSTER, SUBMITTERS)
+    found = collected([*expected, "grades.csv", "index.html"], ROSTER, GRADESCOPE)
     assert {path: student for path, (student, _) in found.students.items()} == expected
     assert {file for _, file in found.students.values()} == {FILE}
     assert found.left_out == {}
@@ -102,18 +107,22 @@ def test_without_a_roster_two_students_stay_two(layout: str) -> None:
     expected = LAYOUTS[layout]
     if layout == "folders by id":
         expected = {path: student for path, student in expected.items() if path.count("/") == 1}
-    found = collected(expected, Roster(), SUBMITTERS)
+    found = collected(expected, Roster(), GRADESCOPE)
     assert set(found.students) == set(expected)
     assert len({student for student, _ in found.students.values()}) == len(expected)
 
 
 @pytest.mark.parametrize("roster", [Roster(), ROSTER])
-@pytest.mark.parametrize("word", ["Participant", "Teilnehmer/in"])
-def test_blind_marking_keeps_the_number(roster: Roster, word: str) -> None:
-    word = word.replace("/", "")
-    paths = [f"{word}_{number}_assignsubmission_file_/{FILE}" for number in (1001, 2002)]  # one is Ana's, by chance
-    found = collected(paths, roster)
-    assert [student for student, _ in found.students.values()] == [f"{word}_1001", f"{word}_2002"]
+@pytest.mark.parametrize("folder", ["Participant", "Teilnehmerin", "Group A-Participant"])
+def test_blind_marking_keeps_the_number(roster: Roster, folder: str) -> None:
+    paths = [f"{folder}_{number}_assignsubmission_file_/{FILE}" for number in (1001, 2002)]  # one is Ana's, by chance
+    worksheet = Enclosed(participants={number: Participant(number) for number in ("1001", "2002", "3003")})
+    found = collected(paths, roster, worksheet)
+    assert [student for student, _ in found.students.values()] == ["Participant_1001", "Participant_2002"]
+    if folder == "Participant":
+        assert collected(paths, roster).students == found.students
+    elif roster:
+        assert set(collected(paths, roster).left_out) == set(paths)
 
 
 def test_canvas_hides_names_too() -> None:
@@ -121,15 +130,107 @@ def test_canvas_hides_names_too() -> None:
     assert [student for student, _ in found.students.values()] == ["anon_Zz9", "anon_Ab3xY"]
 
 
-def test_two_students_of_one_name_are_told_apart_by_their_numbers() -> None:
+WORKSHEET = Enclosed(
+    participants={
+        "1005": Participant("1005", "Ana Maria Ruiz", "aruiz@example.org"),
+        "1001": Participant("1001", "Bo O'Neil", "bo@example.org"),
+        "2001": Participant("2001", "Ana Maria Ruiz", "other@example.org"),
+    }
+)
+MOODLE = "assignsubmission_file_"
+
+
+def test_the_worksheet_of_an_assignment_says_whose_a_number_is() -> None:
+    paths = [f"Ana Maria Ruiz_1005_{MOODLE}/{FILE}", f"Group A-Bo ONeil_1001_{MOODLE}/{FILE}"]
+    found = collected(paths, ROSTER, WORKSHEET)
+    assert found.students == {paths[0]: (ANA, FILE), paths[1]: (BO, FILE)}
+    assert found.left_out == {}
+
+
+def test_two_students_of_one_name_are_told_apart_by_their_addresses() -> None:
+    both = [
+        Listed("ana1", "Ana Maria", "Ruiz", "ARuiz@example.org"),
+        Listed("ana2", "Ana Maria", "Ruiz", "other@example.org"),
+    ]
+    paths = [f"Ana Maria Ruiz_{number}_{MOODLE}/{FILE}" for number in (1005, 2001)]
+    found = collected(paths, Roster(both), WORKSHEET)
+    assert [student for student, _ in found.students.values()] == ["ana1", "ana2"]
+    without = collected(paths, Roster(both))
+    assert (without.students, set(without.left_out)) == ({}, set(paths))
+    assert all("put the assignment's grading worksheet next to the archive" in why for why in without.left_out.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "why"),
+    [
+        ("Ana Maria Ruiz", 2001, "'Ana Maria Ruiz' <other@example.org> is not in the roster"),
+        ("Ana Maria Ruiz", 7007, "the worksheet has no participant 7007; is it of another assignment?"),
+        ("Ana Maria Ruiz", 1001, 'the worksheet calls participant 1001 "Bo O\'Neil"'),
+    ],
+)
+def test_a_number_that_fits_nobody_is_left_for_a_person_to_decide(name: str, number: int, why: str) -> None:
+    path = f"{name}_{number}_{MOODLE}/{FILE}"
+    found = collected([path], ROSTER, WORKSHEET)
+    assert (found.students, found.left_out) == ({}, {path: why})
+
+
+@pytest.mark.parametrize("number", ["1001", "77", "5"])  # Ana's on the platform, an id, and nobody's
+def test_a_hand_in_in_moodle_makes_up_no_student(number: str) -> None:
+    path = f"Eve Unknown_{number}_{MOODLE}/{FILE}"
+    found = collected([path], Roster([*ROSTER.students.values(), Listed("77")]))
+    assert found.students == {}
+    assert found.left_out[path].startswith("'Eve Unknown' is not in the roster; put the assignment's grading worksheet")
+
+
+@pytest.mark.parametrize("path", [f"eve_1001_9_{FILE}", f"1001-4711 - Eve - Jan 15, 2026 1130 AM/{FILE}"])
+def test_a_platforms_number_is_not_looked_up_among_ids(path: str) -> None:
+    found = collected([path], Roster([Listed("1001", "Ana", "Ruiz"), Listed("bo", lms_user_id="77")]))
+    assert (found.students, list(found.left_out)) == ({}, [path])
+
+
+def test_canvas_numbers_tell_two_students_of_one_name_apart() -> None:
     roster = Roster([Listed("ana1", "Ana", "Ruiz", lms_user_id="1"), Listed("ana2", "Ana", "Ruiz", lms_user_id="2")])
-    paths = [f"Ana Ruiz_{number}_assignsubmission_file_/{FILE}" for number in (1, 2, 3)]
+    paths = [f"ruizana_{number}_9_{FILE}" for number in (1, 2, 3)]
     found = collected(paths, roster)
     assert [student for student, _ in found.students.values()] == ["ana1", "ana2"]
-    assert found.left_out == {paths[2]: "'Ana Ruiz' (3) is not in the roster"}
+    assert found.left_out == {paths[2]: "'ruizana' (3) is not in the roster"}
     by_name = collected([f"Ana Ruiz/{FILE}"], roster)
     assert by_name.students == {}
     assert list(by_name.left_out) == [f"Ana Ruiz/{FILE}"]
+
+
+TIMES = {
+    f"ruizanamaria_1001_9001_{FILE}": None,
+    f"oneilbo_LATE_1005_9002_{FILE}": None,
+    f"X_aruiz_attempt_2026-01-15-11-30-00_{FILE}": "2026-01-15 10:30",
+    f"1001-4711 - Ana Maria Ruiz - Jan 15, 2026 1130 AM/{FILE}": "2026-01-15 10:30",
+    f"Ana Maria Ruiz_1005_{MOODLE}/{FILE}": "2026-01-15 10:31",
+    f"Ruiz, Ana Maria(aruiz)/Submission attachment(s)/{FILE}": "2026-01-15 10:32",
+    f"submission_9001/{FILE}": "2026-01-15 10:33",
+    f"aruiz/Start here/Version 1/{FILE}": None,
+    f"Ruiz_Ana_aruiz/1_submissions/{FILE}": None,
+}
+
+
+@pytest.mark.parametrize("path", TIMES)
+def test_a_hand_in_has_the_time_that_the_platform_gives(path: str) -> None:
+    enclosed = Enclosed(
+        {"submission_9001": [{"sid": ANA}]},
+        {"submission_9001": "2026-01-15 10:33:00.000000000 Z"},
+        {path.rsplit("/", 1)[0]: "2026-01-15T09:00:00Z", "Ruiz, Ana Maria(aruiz)": "2026-01-15T10:32:00Z"},
+        {"1005": Participant("1005", "Ana Maria Ruiz", submitted="Thursday, 15 January 2026, 11:31 AM")},
+        ZoneInfo("Europe/Berlin"),
+    )
+    found = collected([path], ROSTER, enclosed)
+    assert list(found.students) == [path]
+    assert [f"{when:%Y-%m-%d %H:%M}" for when in found.times.values()] == [text for text in [TIMES[path]] if text]
+    assert found.late == [path for name in ["LATE"] if name in path]
+
+
+def test_a_time_that_cannot_be_read_is_told() -> None:
+    said = Participant("1005", "Ana Maria Ruiz", submitted="Donnerstag, 15. Januar 2026, 11:31")
+    found = collected([f"Ana Maria Ruiz_1005_{MOODLE}/{FILE}"], ROSTER, Enclosed(participants={"1005": said}))
+    assert (found.times, found.unread) == ({}, ["Donnerstag, 15. Januar 2026, 11:31"])
 
 
 @pytest.mark.parametrize(
@@ -151,7 +252,7 @@ def test_of_what_was_handed_in_again_the_newest_counts(paths: list[str], newest:
 
 
 def test_a_second_notebook_of_this_name_in_a_folder_is_left_out_and_named() -> None:
-    inner, outer = (f"Ana Ruiz_1001_assignsubmission_file_/{folder}{FILE}" for folder in ("a copy/", ""))
+    inner, outer = (f"Ana Maria Ruiz_1001_assignsubmission_file_/{folder}{FILE}" for folder in ("a copy/", ""))
     found = collected([inner, outer], ROSTER)
     assert found.students == {outer: (ANA, FILE)}
     assert found.left_out == {inner: "aruiz has another file of this name, which was taken"}
@@ -200,12 +301,13 @@ def test_who_is_not_in_the_roster_is_left_out_by_name(path: str) -> None:
 
 def test_a_group_has_no_single_student() -> None:
     path = f"assignment_77_export/submission_9003/{FILE}"
-    assert collected([path], ROSTER, SUBMITTERS).left_out == {path: "a group handed it in; copy it by hand"}
+    assert collected([path], ROSTER, GRADESCOPE).left_out == {path: "a group handed it in; copy it by hand"}
 
 
 def test_who_handed_in_other_files_only_is_named() -> None:
-    theirs = ["Ana Ruiz_1001_assignsubmission_file_/work.zip", "Bo_1005_assignsubmission_file_/notes.txt"]
-    found = collected([*theirs, f"Bo_1005_assignsubmission_file_/{FILE}", "grades.csv"], ROSTER)
+    theirs = [f"Ana Maria Ruiz_1_{MOODLE}/work.zip", f"Bo O'Neil_2_{MOODLE}/notes.txt", f"Eve_3_{MOODLE}/work.zip"]
+    found = collected([*theirs, f"Bo O'Neil_2_{MOODLE}/{FILE}", "grades.csv"], ROSTER)
+    assert found.left_out.pop(theirs[2]).startswith("'Eve' is not in the roster")
     assert found.left_out == {theirs[0]: "aruiz handed in no notebook"}
 
 

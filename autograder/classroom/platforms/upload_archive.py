@@ -1,7 +1,6 @@
-"""Import the archive of a learning platform: `nbgrader zip_collect` with both of its steps made safe.
+"""Unpack what a learning platform gives: notebooks, within size limits, and the platform's own lists.
 
-Only notebooks are unpacked, within size limits; archives inside an archive are not opened. The last line names each
-hand-in that is left out, with the reason, and then the exit status is not 0.
+Archives inside an archive are not opened.
 """
 
 import re
@@ -11,17 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from nbgrader.api import Gradebook
-from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
-from traitlets import Int, Unicode
+from nbgrader.plugins import ExtractorPlugin
+from traitlets import Int
 
-from autograder.classroom.nbgrader.quarantine import QUIET
-from autograder.classroom.platform_names import NOTEBOOK, Collected, collected
-from autograder.classroom.roster_lookup import Listed, Roster
-from autograder.classroom.status import DONE, REFUSED
+from autograder.classroom.nbgrader.quarantine import QUIET, SMALL_BYTES, TIMESTAMP
+from autograder.classroom.platforms.moodle_worksheet import Participant, WorksheetError, read_worksheet
+from autograder.classroom.platforms.platform_names import NOTEBOOK
 
-EXTRACTED = "extracted"  # nbgrader's folder of unpacked files
 SUBMITTERS = "submission_metadata.yml"  # Gradescope's list of who handed in what
+_CREATED = "  :created_at:"
 _SUBMITTER = re.compile(r"  (?:(?P<new>- )|  ):(?P<key>\w+):(?: (?P<value>.*))?")
 
 
@@ -36,6 +33,9 @@ class NotebookExtractor(ExtractorPlugin):
         self.others: list[str] = []  # members that are no notebooks
         self.lost: dict[str, str] = {}  # what could not be unpacked, with the reason
         self.submitters: dict[str, list[dict[str, str]]] = {}  # by Gradescope's folder
+        self.created: dict[str, str] = {}  # times in Gradescope's list, by its folder
+        self.stamps: dict[str, str] = {}  # what files with a time hold, by their folder
+        self.participants: dict[str, Participant] = {}  # of Moodle's worksheets, by number
 
     def extract(self, archive_path: str, extracted_path: str) -> None:
         """Unpack every archive in `archive_path` into `extracted_path`, and copy single notebooks."""
@@ -44,12 +44,20 @@ class NotebookExtractor(ExtractorPlugin):
                 self._unpack(path, Path(extracted_path))
             elif path.suffix == NOTEBOOK and path.is_file() and not path.is_symlink():
                 (Path(extracted_path) / path.name).write_bytes(path.read_bytes())
+            elif path.suffix == ".csv":
+                self._read_worksheet(path)
             elif path.name not in QUIET:
                 self._leave_out(path.name, "it is neither a notebook nor a zip archive")
 
     def _leave_out(self, name: str, why: str) -> None:
         self.lost[name] = why
         self.log.warning("%.99r was left out: %s", name, why)
+
+    def _read_worksheet(self, path: Path) -> None:
+        try:
+            self.participants |= read_worksheet(path).participants
+        except WorksheetError as error:
+            self._leave_out(path.name, str(error).rstrip("."))
 
     def _unpack(self, archive: Path, folder: Path) -> None:
         left = self.total_bytes
@@ -76,12 +84,15 @@ class NotebookExtractor(ExtractorPlugin):
             yield member, folder.joinpath(*name.parts)
 
     def _take(self, opened: zipfile.ZipFile, member: zipfile.ZipInfo, to: Path, folder: Path, most: int) -> int:
-        """Unpack a notebook and return its size; read Gradescope's list, and note the names of other files."""
+        """Unpack a notebook and return its size; read the platform's lists, and note the names of other files."""
+        where = to.parent.relative_to(folder)
         if to.name == SUBMITTERS:
-            where = to.parent.relative_to(folder)
-            listed = submitters(_content(opened, member, most).decode("utf-8", "replace"))
+            listed, created = submitters(_content(opened, member, most).decode("utf-8", "replace"))
             self.submitters |= {(where / name).as_posix(): people for name, people in listed.items()}
+            self.created |= {(where / name).as_posix(): time for name, time in created.items()}
             return 0
+        if to.name == TIMESTAMP and member.file_size <= SMALL_BYTES:
+            self.stamps[where.as_posix()] = _content(opened, member, SMALL_BYTES).decode("utf-8", "replace").strip()
         if to.suffix != NOTEBOOK:
             self.others.append(member.filename)
             return 0
@@ -110,77 +121,21 @@ def _content(opened: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> byt
     return content
 
 
-def submitters(text: str) -> dict[str, list[dict[str, str]]]:
-    """Return the name, number and address of each person in Gradescope's list, by the submission's folder."""
-    found: dict[str, list[dict[str, str]]] = defaultdict(list)
+def submitters(text: str) -> tuple[dict[str, list[dict[str, str]]], dict[str, str]]:
+    """Return the name, number and address of each person in Gradescope's list, and each time, by submission."""
+    people: dict[str, list[dict[str, str]]] = defaultdict(list)
+    times: dict[str, str] = {}
     folder, listed = "", False
     for line in text.splitlines():
         if line[:1] not in (" ", "-", ""):
             folder, listed = line.rstrip(": "), False
         elif line.startswith("  :"):
             listed = line.startswith("  :submitters:")
+            if line.startswith(_CREATED):
+                times[folder] = line.removeprefix(_CREATED).strip(" '\"")
         elif listed and (said := _SUBMITTER.fullmatch(line)):
             if said["new"]:
-                found[folder].append({})
-            if found[folder] and said["key"] in ("name", "sid", "email"):
-                found[folder][-1][said["key"]] = (said["value"] or "").strip("'\"")
-    return dict(found)
-
-
-class UploadCollector(FileNameCollectorPlugin):
-    """Tell whose each unpacked notebook is, by the roster and the names that learning platforms give."""
-
-    db_url = Unicode(help="the gradebook, whose roster maps the platform's numbers to students").tag(config=True)
-    course_id = Unicode("fusion-course", help="the course's name in the gradebook").tag(config=True)
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self._root = Path()
-        self._found = Collected()
-
-    def collect(self, submitted_file: str) -> dict[str, str] | None:
-        """Return the ids of the student and of the notebook of an unpacked file, or None if it is left out."""
-        path = Path(submitted_file)
-        root = self._folder(path)
-        if root != self._root or self.parent is None:  # whose a file is depends on all others
-            self._root, self._found = root, self._read(root, path)
-        student, file = self._found.students.get(path.relative_to(root).as_posix(), ("", ""))
-        return {"student_id": student, "file_id": PurePosixPath(file).stem} if student else None
-
-    def finish(self) -> int:
-        """Say in one line which hand-ins were left out, and return the command's exit status."""
-        lost = self.parent.extractor_plugin_inst.lost | self._found.left_out
-        count = len(self._found.students)
-        if not lost and count:
-            self.log.info("All %d notebooks of the archive were collected.", count)
-            return DONE
-        named = "; ".join(f"{path!r:.120} ({why})" for path, why in sorted(lost.items()))
-        self.log.error(
-            "%d notebooks were collected, %d hand-ins were left out: %s",
-            count,
-            len(lost),
-            named or "there was no archive",
-        )
-        return REFUSED
-
-    def _folder(self, path: Path) -> Path:
-        """Return the folder of all unpacked files; outside nbgrader's command, the outermost one of its name."""
-        if self.parent is not None:
-            return Path(self.parent._format_collect_path(self.parent.extracted_directory))
-        return next((parent for parent in reversed(path.parents) if parent.name == EXTRACTED), path.parent)
-
-    def _read(self, root: Path, path: Path) -> Collected:
-        if self.parent is None:
-            return collected([path.relative_to(root).as_posix()], self._roster())
-        extractor = self.parent.extractor_plugin_inst
-        unpacked = [path.relative_to(root).as_posix() for path in root.rglob(f"*{NOTEBOOK}") if path.is_file()]
-        return collected([*unpacked, *extractor.others], self._roster(), extractor.submitters)
-
-    def _roster(self) -> Roster:
-        if not self.db_url:
-            return Roster()
-        with Gradebook(self.db_url, self.course_id) as gradebook:
-            return Roster(
-                Listed(s.id, s.first_name or "", s.last_name or "", s.email or "", s.lms_user_id or "")
-                for s in gradebook.students
-            )
+                people[folder].append({})
+            if people[folder] and said["key"] in ("name", "sid", "email"):
+                people[folder][-1][said["key"]] = (said["value"] or "").strip("'\"")
+    return dict(people), times

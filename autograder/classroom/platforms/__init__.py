@@ -1,0 +1,1 @@
+"""What learning platforms give and take: archives of hand-ins, rosters, worksheets, times and files of marks."""

@@ -1,0 +1,125 @@
+"""Tell whose the hand-ins from a learning platform are, and finish nbgrader's `zip_collect` with one clear line.
+
+The last line names each hand-in that is left out, with the reason, and then the exit status is not 0.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import tzinfo
+from pathlib import Path, PurePosixPath
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from nbgrader.api import Gradebook
+from nbgrader.plugins import FileNameCollectorPlugin
+from traitlets import Unicode
+
+from autograder.classroom.notes import write_notes
+from autograder.classroom.platforms.platform_names import NOTEBOOK
+from autograder.classroom.platforms.roster_lookup import Roster, roster_of
+from autograder.classroom.platforms.upload_owners import Collected, Enclosed, collected
+from autograder.classroom.status import DONE, REFUSED
+
+EXTRACTED = "extracted"  # nbgrader's folder of unpacked files
+LATE = "The platform calls it late and gives no time, so nothing was deducted for lateness."
+
+
+class UploadCollector(FileNameCollectorPlugin):
+    """Tell whose each unpacked notebook is, by the roster and the names that learning platforms give."""
+
+    db_url = Unicode(help="the gradebook, whose roster maps the platform's numbers to students").tag(config=True)
+    course_id = Unicode("fusion-course", help="the course's name in the gradebook").tag(config=True)
+    timezone = Unicode(
+        help="time zone in which the platform writes times, e.g. Europe/Berlin; by default this machine's"
+    ).tag(config=True)
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._root: Path | None = None
+        self._found = Collected()
+
+    def collect(self, submitted_file: str) -> dict[str, str] | None:
+        """Return the student, the notebook and the time of an unpacked file, or None if it is left out."""
+        path = Path(submitted_file)
+        root = self._folder(path)
+        if root != self._root or self.parent is None:  # whose a file is depends on all others
+            self._root, self._found = root, self._read(root, path)
+        name = path.relative_to(root).as_posix()
+        if name not in self._found.students:
+            return None
+        student, file = self._found.students[name]
+        when = self._found.times.get(name)
+        time = {"timestamp": f"{when:%Y-%m-%d %H:%M:%S} UTC"} if when else {}
+        return {"student_id": student, "file_id": PurePosixPath(file).stem, **time}
+
+    def finish(self) -> int:
+        """Say in one line which hand-ins were left out, and return the command's exit status."""
+        if self._root is None:  # no notebook was unpacked
+            self._found = self._read(self._folder(Path()), Path())
+        for sentence in (*self._about_times(), *self._about_late()):
+            self.log.warning(sentence)
+        lost = self.parent.extractor_plugin_inst.lost | self._found.left_out
+        count = len(self._found.students)
+        if not lost and count:
+            self.log.info("All %d notebooks of the archive were collected.", count)
+            return DONE
+        named = "; ".join(f"{path!r:.120} ({why})" for path, why in sorted(lost.items()))
+        self.log.error(
+            "%d notebooks were collected, %d hand-ins were left out for you to decide: %s",
+            count,
+            len(lost),
+            named or f"there was no archive in {self.parent._format_collect_path(self.parent.archive_directory)}",
+        )
+        return REFUSED
+
+    def _about_times(self) -> Iterator[str]:
+        """Yield a sentence about hand-ins without a time, and one about the time zone."""
+        found = self._found
+        without = sorted(student for path, (student, _) in found.students.items() if path not in found.times)
+        if without:
+            who = _listed(without) if found.times else "any hand-in"
+            why = f": {found.unread[0]!r:.60} is not in English" if found.unread else ""
+            yield f"The platform gives no time for {who}{why}; without one a hand-in counts as on time."
+        if found.zoneless and not self.timezone:
+            yield "Times were read in this machine's time zone; c.UploadCollector.timezone sets the platform's."
+
+    def _about_late(self) -> Iterator[str]:
+        """Note for the class report which hand-ins the platform calls late, and yield a sentence about them."""
+        late = sorted(self._found.students[path][0] for path in self._found.late if path not in self._found.times)
+        folders, name = self.parent.coursedir, self.parent.coursedir.assignment_id
+        for student in late:
+            folder = Path(folders.format_path(folders.submitted_directory, student, name))
+            write_notes(folder / f"{name}.ipynb", Path(self.config.GradeOutsideKernel.quarantine), [LATE])
+        if late:
+            yield f"The platform calls late: {_listed(late)}."
+
+    def _folder(self, path: Path) -> Path:
+        """Return the folder of all unpacked files; outside nbgrader's command, the outermost one of its name."""
+        if self.parent is not None:
+            return Path(self.parent._format_collect_path(self.parent.extracted_directory))
+        return next((parent for parent in reversed(path.parents) if parent.name == EXTRACTED), path.parent)
+
+    def _read(self, root: Path, path: Path) -> Collected:
+        if self.parent is None:
+            return collected([path.relative_to(root).as_posix()], self._roster())
+        extractor = self.parent.extractor_plugin_inst
+        unpacked = [path.relative_to(root).as_posix() for path in root.rglob(f"*{NOTEBOOK}") if path.is_file()]
+        lists = (extractor.submitters, extractor.created, extractor.stamps, extractor.participants)
+        return collected([*unpacked, *extractor.others], self._roster(), Enclosed(*lists, self._zone()))
+
+    def _zone(self) -> tzinfo | None:
+        try:
+            return ZoneInfo(self.timezone) if self.timezone else None
+        except (ZoneInfoNotFoundError, ValueError):
+            self.parent.fail(f"{self.timezone!r} is no time zone; write it as in Europe/Berlin")
+            raise
+
+    def _roster(self) -> Roster:
+        if not self.db_url:
+            return Roster()
+        with Gradebook(self.db_url, self.course_id) as gradebook:
+            return roster_of(gradebook.students)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return f"{', '.join(names[:8])}{more}"
