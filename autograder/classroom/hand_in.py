@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from autograder.classroom.exercise_versions import version_of
 from autograder.classroom.notes import notes_for
 from autograder.classroom.submission import SubmissionError, parse_submission, read_bytes
 from autograder.exercises import find, of_assignment
@@ -18,7 +19,6 @@ from autograder.host.exercise import Exercise
 from autograder.host.grading import grade_exercise, new_seed
 from autograder.host.judge import not_found, not_graded
 from autograder.host.records import (
-    GRADER_VERSION,
     ExerciseRecord,
     ExerciseStatus,
     SandboxRecord,
@@ -26,8 +26,9 @@ from autograder.host.records import (
 )
 from autograder.host.sandbox import Sandbox
 
-Key = tuple[str, str, str, str]
+Key = tuple[str, str, str]
 FRAMES = -4  # the last calls of a traceback; one without end would bury what is said about the others
+SEEDS = "0.1.0"  # another text would draw other inputs for every hand-in, so that no mark could be compared
 NOT_ENTERED = 0  # used as the sandbox's level if no student code ran
 
 
@@ -49,8 +50,8 @@ class HandedIn:
 
     @property
     def key(self) -> Key:
-        """Return the key that this hand-in's record has in the journal."""
-        return (self.assignment, self.student, self.sha256, GRADER_VERSION)
+        """Return the key under which the journal has this hand-in's records."""
+        return (self.assignment, self.student, self.sha256)
 
     def without_notebook(self) -> "HandedIn":
         """Return a copy without the parsed notebook, which is too large to keep for a whole class."""
@@ -58,6 +59,10 @@ class HandedIn:
 
     def grade(self, *, sandbox: Sandbox, seed: int) -> SubmissionRecord:
         """Grade the hand-in; a notebook that cannot be read gets 0 points and a sentence with the reason."""
+        record = self._record(sandbox, seed)
+        return replace(record, exercises=tuple(replace(e, version=version_of(e.id)) for e in record.exercises))
+
+    def _record(self, sandbox: Sandbox, seed: int) -> SubmissionRecord:
         if self.fault:
             return self.not_graded(self.fault)
         if self.undecided:
@@ -88,7 +93,7 @@ class HandedIn:
 
     def _own_seed(self, seed: int) -> int:
         """Return the seed of this hand-in; other students and changed hand-ins get other seeds and hidden cases."""
-        digest = hashlib.sha256("\0".join([str(seed), *self.key]).encode("utf-8", "surrogateescape")).digest()
+        digest = hashlib.sha256("\0".join([str(seed), *self.key, SEEDS]).encode("utf-8", "surrogateescape")).digest()
         return int.from_bytes(digest[:8], "little") >> 1
 
     def not_graded(self, sentence: str) -> SubmissionRecord:

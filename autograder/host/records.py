@@ -7,6 +7,7 @@
 The judge returns only records. Reports, the gradebook and the journal are made from records, never the reverse.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -199,6 +200,7 @@ class ExerciseRecord:
     badge: KernelRecord | None = None  # None if the exercise has no badge
     copies: tuple[CopyRecord, ...] = ()
     undisturbed: bool = False  # timed out, though it had hardly waited for a processor
+    version: Mapping[str, str] = field(default_factory=dict)  # what the marks depend on; empty in older records
 
     @property
     def was_disturbed(self) -> bool:
@@ -255,7 +257,8 @@ class SubmissionRecord:
     @property
     def key(self) -> tuple[str, str, str, str]:
         """Return the record's identity: a second record with the same key is the same grading."""
-        return (self.assignment, self.student, self.submission_sha256, self.grader_version)
+        versions = json.dumps([self.grader_version, *(dict(e.version) for e in self.exercises)], sort_keys=True)
+        return (self.assignment, self.student, self.submission_sha256, hashlib.sha256(versions.encode()).hexdigest())
 
     def to_dict(self) -> dict[str, object]:
         """Return the record as plain data, points included."""

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.classroom.batch.engine import EngineError, secret_seed, was_stopped
+from autograder.classroom.exercise_versions import version_of_assignment
 from autograder.classroom.hand_in import HandedIn, read_hand_in
 from autograder.host.records import GRADER_VERSION, SubmissionRecord
 from autograder.host.sandbox import Sandbox, SandboxError, open_sandbox
@@ -47,6 +48,7 @@ class Order:
     notes: tuple[str, ...]
     seed_file: str
     version: str  # of the grader that sends the order
+    exercises: str  # what the marks of its exercises depend on there, as a digest
     level: str  # "auto", or "1" to "5"
     trust: bool
     device: str = "cpu"
@@ -105,6 +107,7 @@ class DaskEngine:
             notes=one.notes,
             seed_file=str(self.seed_file),
             version=GRADER_VERSION,
+            exercises=version_of_assignment(one.assignment),
             level=self.level,
             trust=self.trust,
             device=self.device,
@@ -127,6 +130,9 @@ def grade_order(order: Order) -> str:
     hand_in = replace(read_hand_in(order.assignment, order.student, Path(order.path)), notes=order.notes)
     if sentence:
         return hand_in.not_graded(f"The machine {platform.node()} {sentence}").to_json()
+    if version_of_assignment(order.assignment) != order.exercises:
+        told = f"The machine {platform.node()} has other exercises, or another grader or torch; install the same there."
+        return hand_in.not_graded(told).to_json()
     if hand_in.sha256 != order.sha256:
         return hand_in.not_graded(f"{order.path} reads differently on the machine {platform.node()}.").to_json()
     sandbox = _sandbox(*chosen)

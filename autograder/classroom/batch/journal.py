@@ -1,13 +1,16 @@
 """Keep an append-only journal of records: a record that `append` has written is never lost and never duplicated.
 
     >>> with Journal(Path("work/journal.jsonl")) as journal:
-    ...     if record.key not in journal:
+    ...     if hand_in.key not in journal:
     ...         journal.append(record)
 
 One line is one record with its checksum, `{"sha256":"…","record":{…}}`, and `append` returns once it is on disk. A
 crash can only leave an unfinished last line. The next writer cuts it off and keeps it beside the journal in
-`journal.jsonl.torn`. An empty line says nothing and is skipped, and of two lines with one key the first counts, as for
-`append`. Any other damage is reported, not repaired: it means that a disk or a person changed the file.
+`journal.jsonl.torn`. An empty line says nothing and is skipped. Any other damage is reported, not repaired: it means
+that a disk or a person changed the file.
+
+A hand-in has one record for each version of its exercises that it was graded with. The last one counts, and the others
+are its history. Of two lines in a row with the same version the first counts, as for `append`.
 
 The journal is not an SQLite file, because the machines of a cluster may share its folder over a network, where SQLite's
 write-ahead log does not work. A process reads each line once and stores its offset, to find a record by its key.
@@ -25,7 +28,8 @@ from pathlib import Path
 from autograder.classroom.status import CommandError
 from autograder.host.records import SubmissionRecord
 
-Key = tuple[str, str, str, str]
+Key = tuple[str, str, str]  # assignment, student, digest of the file: a hand-in
+RecordKey = tuple[str, str, str, str]  # and the digest of the versions that it was graded with
 
 _PREFIX = b'{"sha256":"'
 _MIDDLE = b'","record":'
@@ -74,14 +78,14 @@ class Journal:
         return len(self._index.places)
 
     def get(self, key: Key) -> SubmissionRecord | None:
-        """Return the record under `key`, or `None` if that submission is not graded yet."""
+        """Return the last record of the hand-in `key`, or `None` if it is not graded yet."""
         return self._index.get(key)
 
     def append(self, record: SubmissionRecord) -> bool:
-        """Write `record` to disk and return whether its key was new; an existing record is not changed."""
+        """Write `record` to disk, and return False if it has the key of the hand-in's last record, which stays."""
         line = line_of(record)
         with self._append_lock:
-            if record.key in self:
+            if self._index.last(record.key) == record.key:
                 return False
             self._write(line)
             self._index.written(record.key, len(line))
@@ -145,7 +149,7 @@ class _Index:
         self._forget()
 
     def _forget(self) -> None:
-        self.places: dict[Key, tuple[int, int]] = {}  # the offset and the length of a line
+        self.places: dict[Key, tuple[int, int, RecordKey]] = {}  # offset, length and key of a hand-in's last record
         self.end = self._lines = 0  # end and number of the complete lines read so far
         self._stamp = (0, 0, 0)  # of the file when it was last read or written
 
@@ -174,16 +178,21 @@ class _Index:
                         self._add(_record_of(line, where).key if line.strip() else None, len(line))
             self._stamp = stamp
 
-    def written(self, key: Key, length: int) -> None:
+    def written(self, key: RecordKey, length: int) -> None:
         """Add a record that this process has appended under `key` to the index."""
         with self._lock:
             self._add(key, length)
             self._stamp = self._stamp_now()
 
-    def _add(self, key: Key | None, length: int) -> None:
+    def last(self, key: RecordKey) -> RecordKey | None:
+        """Return the key of the last record of the same hand-in."""
+        place = self.places.get(key[:3])
+        return place[2] if place else None
+
+    def _add(self, key: RecordKey | None, length: int) -> None:
         """Add the next line, under its record's key; an empty line has none."""
-        if key is not None:
-            self.places.setdefault(key, (self.end, length))
+        if key is not None and self.last(key) != key:
+            self.places[key[:3]] = (self.end, length, key)
         self.end += length
         self._lines += 1
 
@@ -198,9 +207,10 @@ class _Index:
         """Return a known record; clear the index if its line has changed, since then the file was edited."""
         if key not in self.places:
             return None
-        line = self._line(*self.places[key])
+        offset, length, expected = self.places[key]
+        line = self._line(offset, length)
         record = _record_of(line, str(self._path)) if _is_whole(line) else None
-        if record is None or record.key != key:
+        if record is None or record.key != expected:
             self._forget()
             return None
         return record
@@ -220,25 +230,26 @@ def _index_of(path: Path) -> _Index:
 
 
 def find_record(path: Path, key: Key) -> SubmissionRecord | None:
-    """Return the record under `key` in the journal at `path`, without locking it, or `None` if there is none."""
+    """Return the last record of the hand-in `key` in the journal at `path`, without locking it, or `None`."""
     return _index_of(path.absolute()).get(key)
 
 
 def records_in(path: Path) -> Iterator[SubmissionRecord]:
     """Yield the records of the journal at `path`, oldest first, without locking it.
 
-    An unfinished last line, empty lines, and further lines with the same key are left out; a damaged one raises
-    `JournalError` naming it.
+    An unfinished last line, empty lines, and lines that repeat the last record of a hand-in are left out; a damaged one
+    raises `JournalError` naming it.
     """
     if not path.is_file():
         return
-    seen: set[Key] = set()
+    last: dict[Key, RecordKey] = {}
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if line.endswith(b"\n") and line.strip():
                 record = _record_of(line, f"line {number} of {path}")
-                if record.key not in seen:
-                    seen.add(record.key)
+                key = record.key
+                if last.get(key[:3]) != key:
+                    last[key[:3]] = key
                     yield record
 
 

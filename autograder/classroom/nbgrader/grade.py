@@ -18,9 +18,11 @@ from autograder.classroom.batch import (
     Journal,
     fingerprint,
     grade_class,
+    is_final,
     secret_seed,
     stage,
 )
+from autograder.classroom.exercise_versions import out_of_date
 from autograder.classroom.hand_in import HandedIn, folders_handed_in, read_hand_in, unread
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.nbgrader.entry import enter
@@ -78,7 +80,8 @@ def grade_course(
     aside, marked = enter(course, dict(zip(hand_ins, run.records, strict=True)))
     records, unread = with_points_by_hand(course, [_with_repairs(course, record) for record in run.records])
     environment = this_environment(("secret seed, fingerprint", fingerprint(seed)))
-    also = [*unread, *_to_look_at(course, corrections, aside, run)]
+    stale = out_of_date(record for record in run.records if is_final(record))
+    also = [*unread, *stale, *_to_look_at(course, corrections, aside, run)]
     summary = summarise(records, also, absent=without_hand_in(course, hand_ins), names=_names(course))
     page, text = _write_report(summary, report, title, environment)
     csv = export_csv(course, course.journal.parent / "grades.csv", {hand_in.assignment for hand_in in hand_ins})

@@ -145,7 +145,7 @@ def _is_reviewed(submission: SubmittedAssignment) -> bool:
 
 
 def _digest(course: Course, hand_in: HandedIn, record: SubmissionRecord, submission: SubmittedAssignment) -> str:
-    """Return a digest of everything that the marks depend on: record, lateness, penalty, and nbgrader's copy."""
+    """Return a digest of everything that the marks depend on: record, points, lateness, penalty, nbgrader's copy."""
     config, handed_in_at = course.api.config, hand_in.path.with_name(TIMESTAMP)
     copy = course.autograded / hand_in.student / hand_in.assignment / f"{hand_in.assignment}.ipynb"
     parts = (
@@ -155,6 +155,9 @@ def _digest(course: Course, hand_in: HandedIn, record: SubmissionRecord, submiss
         str(submission.assignment.duedate),
         repr((dict(config.AssignLatePenalties), dict(config.LatePenalty))),
         submission.id,
+        repr(
+            sorted((c.name, c.max_score) for notebook in submission.assignment.notebooks for c in notebook.grade_cells)
+        ),
     )
     # surrogatepass, because a student's text may contain half a surrogate pair
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

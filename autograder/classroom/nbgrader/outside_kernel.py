@@ -19,6 +19,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool, Unicode
 
 from autograder.classroom.batch import Journal, JournalError, find_record, secret_seed
+from autograder.classroom.exercise_versions import POINTS
 from autograder.classroom.hand_in import HandedIn, read_hand_in
 from autograder.classroom.nbgrader.repair import NOTEBOOK_KEY
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SubmissionRecord
@@ -155,4 +156,7 @@ def _scaled(exercise: ExerciseRecord, most: float) -> list[str]:
     if math.isclose(exercise.max_points, most):
         return []
     assessed, whole = number(exercise.max_points), number(most)
+    if exercise.version.get(POINTS, f"{most:g}") != f"{most:g}":
+        then = exercise.version[POINTS]
+        return [f"It was worth {then} points when this was graded; what you earned of them was scaled to {whole}."]
     return [f"{assessed} of {whole} points could be assessed here; what you earned of them was scaled to {whole}."]

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import math
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -108,6 +109,7 @@ def _group_problems(cells: Sequence[Cell], assignment: str) -> Iterator[str]:
             if check < answer:
                 yield f"cell {ids[check]}: stands before its answer cell."
             exercise = find(exercise_id, hidden=True)
+            yield from _sum_problems(exercise)
             yield from _answer_problems(cells[answer], exercise)
             yield from _check_problems(cells[check], exercise)
 
@@ -142,6 +144,12 @@ def _check_problems(cell: Cell, exercise: Exercise) -> Iterator[str]:
     source = check_source(exercise)
     if cell["source"] != source:
         yield f"{name}: must be exactly\n{source}"
+
+
+def _sum_problems(exercise: Exercise) -> Iterator[str]:
+    checks = sum(check.points for check in exercise.checks)
+    if not math.isclose(checks, exercise.points):
+        yield f"exercise {exercise.id}: is worth {exercise.points:g} points, its checks {checks:g} together."
 
 
 def check_source(exercise: Exercise) -> str:

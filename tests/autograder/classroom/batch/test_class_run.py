@@ -267,7 +267,8 @@ def test_a_hand_in_is_read_and_digested_once_and_its_notebook_is_not_kept(tmp_pa
     path.unlink()  # nothing that follows reads it
     assert (found.sha256, found.notebook, dict(found.answers)) == (expected, None, {"05_bias_silu_pass": "x"})
     given: list[object] = []
-    monkeypatch.setattr(hand_in_module, "grade_answers", lambda *a, **named: given.append((a[2], named)))
+    record = SubmissionRecord("05_fx_rewrite", "s", "0", SandboxRecord(1), ())
+    monkeypatch.setattr(hand_in_module, "grade_answers", lambda *a, **named: given.append((a[2], named)) or record)
     found.grade(sandbox=FakeSandbox(), seed=1)  # type: ignore[arg-type]
     ((answers, named),) = given  # type: ignore[misc]
     assert (answers, named["submission_sha256"]) == (found.answers, expected)

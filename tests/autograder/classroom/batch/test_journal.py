@@ -1,12 +1,14 @@
 """The journal loses nothing that `append` returned for, holds nothing twice, and has one writer."""
 
 import errno
+import hashlib
 import multiprocessing
 import os
 import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -14,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from autograder.classroom.batch import journal as module
-from autograder.classroom.batch.journal import Journal, JournalError, find_record, line_of, records_in
+from autograder.classroom.batch.journal import Journal, JournalError, Key, find_record, line_of, records_in
 from autograder.host.records import (
     CheckRecord,
     CheckStatus,
@@ -31,6 +33,10 @@ def record(number: int, *, message: str = "") -> SubmissionRecord:
     check = CheckRecord("value", "odd sizes", True, CheckStatus.FAILED, 0.0, 4.0, message)
     exercise = ExerciseRecord("05_pass", "graph", 0.0, 4.0, ExerciseStatus.GRADED, checks=(check,))
     return SubmissionRecord("05_fx", f"student_{number}", f"{number:064x}", SandboxRecord(2), (exercise,))
+
+
+def key(number: int) -> Key:
+    return record(number).key[:3]
 
 
 def write_for_ever(path: Path, first: int, promised: Connection) -> None:
@@ -69,8 +75,8 @@ def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
     with Journal(tmp_path / "deep" / "journal.jsonl") as journal:
         assert journal.append(record(1))
     with Journal(tmp_path / "deep" / "journal.jsonl") as journal:
-        assert journal.get(record(1).key) == record(1)
-        assert journal.get(record(2).key) is None
+        assert journal.get(key(1)) == record(1)
+        assert journal.get(key(2)) is None
         assert list(journal) == [record(1)]
 
 
@@ -178,40 +184,40 @@ def test_a_record_is_found_by_its_key_without_reading_the_others_again(
     read: list[str] = []
     decode = module._record_of
     monkeypatch.setattr(module, "_record_of", lambda line, where: read.append(where) or decode(line, where))
-    assert [find_record(path, record(number).key) for number in range(50)] == [record(n) for n in range(50)]
+    assert [find_record(path, key(number)) for number in range(50)] == [record(n) for n in range(50)]
     assert len(read) == 50 + 50  # each line once for all, and each record when it is asked for
-    assert find_record(path, record(50).key) is None
+    assert find_record(path, key(50)) is None
     assert len(read) == 100
 
 
 def test_what_another_process_writes_is_found_and_what_a_person_removed_is_not(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    assert find_record(path, record(1).key) is None
+    assert find_record(path, key(1)) is None
     for lines in ((1,), (1, 2), (3, 2), (2, 1, 3), (3, 2)):
         path.write_bytes(b"".join(line_of(record(number)) for number in lines))
-        found = {number for number in (1, 2, 3) if find_record(path, record(number).key) == record(number)}
+        found = {number for number in (1, 2, 3) if find_record(path, key(number)) == record(number)}
         assert found == set(lines)
         with Journal(path) as journal:
-            assert {number for number in (1, 2, 3) if record(number).key in journal} == set(lines)
+            assert {number for number in (1, 2, 3) if key(number) in journal} == set(lines)
     path.unlink()
-    assert find_record(path, record(2).key) is None
+    assert find_record(path, key(2)) is None
 
 
 def test_a_record_that_is_damaged_after_it_was_read_is_reported_when_it_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(line_of(record(1)) + line_of(record(2)))
-    assert find_record(path, record(1).key) == record(1)
+    assert find_record(path, key(1)) == record(1)
     path.write_bytes(path.read_bytes().replace(b'"points":0.0', b'"points":4.0', 1))
     with pytest.raises(JournalError, match=r"line 1 of .* is damaged"):
-        find_record(path, record(1).key)
+        find_record(path, key(1))
 
 
 def test_a_record_before_a_damaged_line_is_found_and_one_behind_it_is_not(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(line_of(record(1)) + b"x" * 200 + b"\n" + line_of(record(3)))
     with pytest.raises(JournalError, match=r"line 2 of .* is damaged"):
-        find_record(path, record(3).key)
-    assert find_record(path, record(1).key) == record(1)
+        find_record(path, key(3))
+    assert find_record(path, key(1)) == record(1)
 
 
 def test_what_is_no_file_is_told_in_one_sentence(tmp_path: Path) -> None:
@@ -227,7 +233,7 @@ def test_what_is_no_file_is_told_in_one_sentence(tmp_path: Path) -> None:
             Journal(tmp_path / name)
         assert str(caught.value).count(". ") == 0
         assert "\n" not in str(caught.value)
-    assert find_record(tmp_path / "folder", record(1).key) is None
+    assert find_record(tmp_path / "folder", key(1)) is None
 
 
 @pytest.mark.parametrize(
@@ -239,16 +245,42 @@ def test_empty_and_doubled_lines_change_nothing(tmp_path: Path, lines: tuple[int
     for _ in range(2):
         with Journal(path) as journal:
             assert list(journal) == [record(number) for number in range(3)]
-            assert [journal.get(record(number).key) for number in range(4)] == [*(record(n) for n in range(3)), None]
+            assert [journal.get(key(number)) for number in range(4)] == [*(record(n) for n in range(3)), None]
             assert not journal.append(record(1))
     with Journal(path) as journal:
         assert journal.append(record(3))
-    assert find_record(path, record(3).key) == record(3)
+    assert find_record(path, key(3)) == record(3)
 
 
 def test_of_two_lines_with_one_key_the_first_counts(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(line_of(record(1)) + line_of(record(1, message="a second opinion")))
     with Journal(path) as journal:
-        assert journal.get(record(1).key) == record(1)
+        assert journal.get(key(1)) == record(1)
     assert list(records_in(path)) == [record(1)]
+
+
+def graded_with(version: str) -> SubmissionRecord:
+    (exercise,) = record(1).exercises
+    return replace(record(1), exercises=(replace(exercise, version={"exercise": version}),))
+
+
+def test_of_several_versions_the_last_counts_and_the_others_stay(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    for version, is_new in (("first", True), ("second", True), ("first", True), ("first", False)):
+        with Journal(path) as journal:
+            assert journal.append(graded_with(version)) is is_new
+            assert journal.get(key(1)) == find_record(path, key(1)) == graded_with(version)
+            assert len(journal) == 1
+    assert list(records_in(path)) == [graded_with(version) for version in ("first", "second", "first")]
+
+
+def test_a_line_from_before_versions_were_kept_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    body = record(1).to_json().replace(',"version":{}', "").encode()
+    assert b'version":{}' not in body
+    path.write_bytes(b'{"sha256":"' + hashlib.sha256(body).hexdigest().encode() + b'","record":' + body + b"}\n")
+    with Journal(path) as journal:
+        assert journal.get(key(1)) == record(1)
+        assert journal.append(graded_with("first"))
+    assert list(records_in(path)) == [record(1), graded_with("first")]

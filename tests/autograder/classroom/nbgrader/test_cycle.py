@@ -8,13 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nbformat.notebooknode import from_dict
 from nbgrader.api import Gradebook
+from nbgrader.utils import compute_checksum
 
+from autograder.classroom import exercise_versions
 from autograder.classroom.batch import LocalEngine, records_in
+from autograder.classroom.exercise_versions import version_of
 from autograder.classroom.nbgrader import outside_kernel
 from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.grade import Graded, grade_course
 from autograder.classroom.nbgrader.release import release
+from autograder.classroom.nbgrader.repair import released_cells
 from autograder.classroom.submission import read_bytes
 from autograder.exercises import find, of_assignment
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
@@ -362,3 +367,30 @@ def test_formgraders_button_reads_a_hand_in_once(course: Course, graded: Graded,
     assert read == [folder / f"{NAME}.ipynb"]
     course.do("autograde", NAME, "honest")
     assert len(read) == 2
+
+
+def test_an_older_exercise_is_named_and_nothing_is_graded_again_in_silence(only, monkeypatch) -> None:
+    course = only("honest", "untouched")
+    assert "regrade" not in grade_again(course).text
+    changed = {**version_of(ANSWER), "exercise": "another"}
+    monkeypatch.setattr(exercise_versions, "version_of", lambda name: changed if name == ANSWER else version_of(name))
+    monkeypatch.setattr("autograder.classroom.hand_in.grade_answers", None)
+    again = grade_again(course)
+    assert again.from_journal == 2
+    assert f"2 records are of an older {ANSWER}: `autograder regrade {ANSWER}` shows what would change." in again.text
+
+
+def test_marks_against_other_points_keep_their_share_and_say_so(only: Callable[..., Course]) -> None:
+    course = only("honest")
+    with gradebook_of(course) as gradebook:  # as a release with other points does
+        gradebook.find_grade_cell(f"{ANSWER}_check", NAME, NAME).max_score = 12.0
+        cell = released_cells(gradebook.find_notebook(NAME, NAME))[f"{ANSWER}_check"]
+        node = from_dict({"source": cell.source, "cell_type": "code", "metadata": {"nbgrader": cell.metadata}})
+        gradebook.find_source_cell(f"{ANSWER}_check", NAME, NAME).checksum = compute_checksum(node)
+        gradebook.db.commit()
+    failures = grade_again(course).failures
+    assert not failures, failures
+    with gradebook_of(course) as gradebook:
+        assert gradebook.find_grade(f"{ANSWER}_check", NAME, NAME, "honest").auto_score == 12.0
+    page = (course.feedback / "honest" / NAME / f"{NAME}.html").read_text()
+    assert "It was worth 6 points when this was graded" in page

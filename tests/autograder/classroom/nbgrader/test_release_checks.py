@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from autograder.classroom.nbgrader import release
 from autograder.classroom.nbgrader.leaks import fingerprints, leaks, secret_fingerprints
 from autograder.classroom.nbgrader.markers import BEGIN, END, marker_problems, with_solutions, without_solutions
 from autograder.classroom.nbgrader.release import notebook_problems
+from autograder.exercises import find
 
 ROOT = Path(__file__).parents[4]
 NAME, ANSWER = "05_fx_rewrite", "05_bias_silu_pass"
@@ -121,6 +123,16 @@ def _other_id(cell: dict[str, Any]) -> None:
 def test_a_check_cell_that_disagrees_with_its_exercise_is_named(notebook, change, words: str) -> None:
     change(graded(notebook, f"{ANSWER}_check"))
     assert any(words in problem for problem in notebook_problems(notebook, NAME))
+
+
+def test_points_that_are_not_the_sum_of_the_checks_are_refused(notebook, monkeypatch) -> None:
+    exercise = find(ANSWER, hidden=True)
+    most = exercise.points + 3
+    changed = replace(exercise, points=most)
+    monkeypatch.setattr(release, "find", lambda name, **given: changed if name == ANSWER else find(name, **given))
+    graded(notebook, f"{ANSWER}_check")["metadata"]["nbgrader"]["points"] = most
+    (problem,) = notebook_problems(notebook, NAME)
+    assert f"is worth {most:g} points, its checks {exercise.points:g} together" in problem
 
 
 def test_an_answer_cell_that_does_not_define_the_entry_point_is_named(notebook) -> None:
