@@ -51,7 +51,10 @@ def _parser() -> argparse.ArgumentParser:
     release.set_defaults(run=_release)
     roster = commands.add_parser("roster", help="put the students of a CSV file into the gradebook")
     roster.add_argument(
-        "file", type=Path, metavar="FILE.csv", help="columns id, first_name, last_name, email, lms_user_id"
+        "file",
+        type=Path,
+        metavar="FILE.csv",
+        help="columns id, first_name, last_name, email, lms_user_id, or a list that Canvas or Moodle exported",
     )
     roster.set_defaults(run=_roster)
     check = commands.add_parser("check", help="grade one answer from a Python file")

@@ -62,6 +62,11 @@ class Roster:
         """Return the ids of the students of this name."""
         return self._names.get(tuple(sorted(words(text))), set())
 
+    def account(self, email: str, number: str) -> str:
+        """Return the id of the only student with this address, or with this number on the platform; else empty."""
+        found = self._emails.get(_folded(email)) or self._numbers.get(_folded(number)) or set()
+        return next(iter(found)) if len(found) == 1 else ""
+
     def person(self, name: str, email: str = "") -> str:
         """Return the id of the only student with this address, else of this name; raises `UnmatchedError`.
 

@@ -1,56 +1,22 @@
-"""What a learning platform gives and takes: uploads in one archive, a roster, a file of marks, and late penalties."""
+"""What a platform gives in one archive: unpacked within limits, and collected for the right students."""
 
-import csv
 import io
 import logging
 import os
-import re
-import shutil
 import zipfile
 from pathlib import Path
 
 import pytest
-from nbgrader.api import Gradebook
 
-from autograder.classroom.nbgrader.course import Course, open_course
-from autograder.classroom.nbgrader.export import DAY_S, CanvasExport, LatePenalty, MarksExport
+from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.notes import notes_for
-from autograder.classroom.platforms.moodle_marks import write_worksheets
 from autograder.classroom.platforms.upload_archive import NotebookExtractor
 from autograder.classroom.platforms.uploads import LATE, UploadCollector
-from autograder.classroom.roster import RosterError, import_roster, read_roster
 from autograder.classroom.status import REFUSED
 from tests.architecture.source_tree import ROOT
 from tests.autograder.host.forked_command import fork_command
 
 NAME = "05_fx_rewrite"
-ROSTER = "id,first_name,last_name,email,lms_user_id\nada,Ada,L,a@x.org,1234\nbob,,,,77\ncleo,,,,\n"
-
-
-@pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> Path:
-    """What belongs to a course with a roster, made once."""
-    folder = tmp_path_factory.mktemp("course")
-    (folder / "roster.csv").write_text(ROSTER)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COURSE_WORK", str(folder / "work"))
-        assert import_roster(open_course(), folder / "roster.csv") == 3
-    return folder / "work"
-
-
-@pytest.fixture
-def course(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
-    """A course of this test's own."""
-    monkeypatch.setenv("COURSE_WORK", str(tmp_path / "work"))
-    shutil.copytree(work, tmp_path / "work")
-    return open_course()
-
-
-@pytest.fixture
-def log() -> logging.Logger:
-    logger = logging.getLogger("test_platforms")
-    logger.propagate = True
-    return logger
 
 
 def archive(folder: Path, members: dict[str, str | bytes]) -> Path:
@@ -191,56 +157,6 @@ def test_a_time_zone_that_does_not_exist_is_refused_in_one_sentence(course: Cour
     assert [line.partition("] ")[2] for line in lines] == ["'Berlin' is no time zone; write it as in Europe/Berlin"]
 
 
-def test_points_go_back_into_moodles_worksheet(course: Course, tmp_path: Path) -> None:
-    downloaded = tmp_path / "work" / "downloaded" / NAME / "archive"
-    downloaded.mkdir(parents=True)
-    with Gradebook(course.api.coursedir.db_url, "fusion-course") as gradebook:
-        gradebook.add_assignment(NAME)
-        gradebook.add_notebook(NAME, NAME)
-        gradebook.add_grade_cell("one", NAME, NAME, max_score=5.0, cell_type="code")
-        for student, points in {"ada": 0.38, "Participant_9": 5.0}.items():
-            gradebook.update_or_create_student(student)
-            gradebook.add_submission(NAME, student)
-            gradebook.find_grade("one", NAME, NAME, student).auto_score = points
-        gradebook.db.commit()
-    (downloaded / "Grades.csv").write_bytes(MOODLE.encode())
-    blind = "Identifier,Status,Grade,Maximum Grade\nParticipant 8,,,5\nParticipant 9,,,5"
-    (downloaded / "blind.csv").write_text(blind)
-    (downloaded / "other.csv").write_text("Name\n")
-    said = list(write_worksheets(course, [NAME]))
-    made = tmp_path / "work" / "moodle" / NAME
-    assert (made / "Grades.csv").read_bytes().decode() == MOODLE.replace(
-        'Submitted,,10.00,"T', 'Submitted,0.76,10.00,"T'
-    )
-    assert (made / "blind.csv").read_text() == blind.replace("9,,,5", "9,,5,5")
-    assert len(list(made.iterdir())) == 2
-    assert said[0].endswith("Grades.csv, 1 of 2 participants have a mark")
-    assert said[2].startswith("moodle     no grades were written: other.csv has no column Identifier")
-
-
-def test_no_file_of_marks_shows_the_end_of_a_binary_fraction(course: Course, tmp_path: Path, log) -> None:
-    with Gradebook(course.api.coursedir.db_url, "fusion-course") as gradebook:
-        gradebook.add_assignment(NAME)
-        gradebook.add_notebook(NAME, NAME)
-        gradebook.add_submission(NAME, "ada")
-        for cell, points in {"one": 0.1, "two": 0.2}.items():  # 0.30000000000000004 together
-            gradebook.add_grade_cell(cell, NAME, NAME, max_score=points, cell_type="code")
-            gradebook.update_or_create_submission(NAME, "bob")
-        gradebook.db.commit()
-        gradebook.add_submission(NAME, "cleo")
-        for cell, points in {"one": 0.1, "two": 0.2}.items():
-            gradebook.find_grade(cell, NAME, NAME, "cleo").auto_score = points
-        gradebook.db.commit()
-        MarksExport(assignment=[NAME], to=str(tmp_path / "grades.csv")).export(gradebook)
-        gradebook.update_or_create_student("cleo", lms_user_id="9")
-        plugin = CanvasExport(log=log)
-        plugin.to = str(tmp_path / "canvas.csv")
-        plugin.export(gradebook)
-    for name in ("grades.csv", "canvas.csv"):
-        assert re.findall(r"0\.30*[^3,\r\n]\d*|\d\.\d{5,}", (tmp_path / name).read_text()) == [], name
-    assert ",0.3,0.0,0.3,0.3" in (tmp_path / "grades.csv").read_text()
-
-
 def test_zip_collect_names_what_it_leaves_out_on_its_last_line(course: Course, tmp_path: Path) -> None:
     folder = "Ada L_1234_assignsubmission_file_"
     members = {
@@ -296,77 +212,3 @@ def test_a_member_that_cannot_be_unpacked_leaves_the_others_alone(tmp_path: Path
     NotebookExtractor(log=log).extract(str(folder), str(tmp_path / "out"))
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["b_2_3_n.ipynb"]
     assert "'a_1_2_n.ipynb' was left out: it cannot be unpacked" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("name\nada\n", "has the column 'name'"),
-        ("email\na@x\n", "has no column id"),
-        ("id\nada\nada\n", "names 'ada' twice"),
-        ("id\n../evil\n", "Line 2"),
-        ("id,email\nada,a,b\n", "more cells than the first line"),
-        ("id,email\nada," + "x" * 200 + "\n", "more than 128 characters"),
-    ],
-)
-def test_a_roster_that_cannot_be_meant_is_refused_in_one_sentence(tmp_path: Path, text: str, words: str) -> None:
-    (tmp_path / "r.csv").write_text(text)
-    with pytest.raises(RosterError, match=words):
-        read_roster(tmp_path / "r.csv")
-
-
-def test_a_roster_out_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_bytes("\ufeffid,first_name\r\nada,Ada\r\n".encode())
-    assert read_roster(tmp_path / "r.csv") == {"ada": {"first_name": "Ada"}}
-
-
-def test_canvas_gets_a_row_for_each_student_that_it_knows(course: Course, tmp_path: Path, log, caplog) -> None:
-    with Gradebook(course.api.coursedir.db_url, "fusion-course") as gradebook:
-        gradebook.update_or_create_student("eve", first_name="=1+1", lms_user_id="5")
-        gradebook.add_assignment(NAME)
-        gradebook.add_submission(NAME, "ada")
-        plugin = CanvasExport(log=log)
-        plugin.to = str(tmp_path / "canvas.csv")
-        plugin.export(gradebook)
-    with (tmp_path / "canvas.csv").open(newline="") as file:
-        rows = list(csv.reader(file))
-    assert rows[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", NAME]
-    assert rows[1][0] == "    Points Possible"
-    assert [row[:2] + row[3:4] + row[5:] for row in rows[2:]] == [
-        ["L, Ada", "1234", "ada", "0"],
-        ["bob", "77", "bob", ""],
-        ["'=1+1", "5", "eve", ""],
-    ]
-    assert "cleo has no lms_user_id" in caplog.text
-
-
-def test_a_name_with_a_comma_or_a_formula_moves_no_mark(course: Course, tmp_path: Path) -> None:
-    with Gradebook(course.api.coursedir.db_url, "fusion-course") as gradebook:
-        gradebook.update_or_create_student("eve", first_name="=1+1", last_name="of here, there")
-        gradebook.add_assignment(NAME)
-        gradebook.add_submission(NAME, "ada")
-        MarksExport(assignment=[NAME], to=str(tmp_path / "grades.csv")).export(gradebook)
-    with (tmp_path / "grades.csv").open(newline="") as file:
-        rows = {row["student_id"]: row for row in csv.DictReader(file)}
-    assert set(rows) == {"ada", "bob", "cleo", "eve"}
-    assert (rows["eve"]["last_name"], rows["eve"]["first_name"]) == ("of here, there", "'=1+1")
-    assert {row["score"] for row in rows.values()} == {"0.0"}
-
-
-def test_whoever_has_no_name_is_called_by_the_id(course: Course) -> None:
-    with Gradebook(course.api.coursedir.db_url, "fusion-course") as gradebook:
-        names = {s.id: (s.last_name, s.first_name) for s in gradebook.students}
-    assert names == {"ada": ("L", "Ada"), "bob": ("bob", ""), "cleo": ("cleo", "")}
-
-
-@pytest.mark.parametrize(
-    ("seconds", "penalty"),
-    [(0, None), (899, None), (901, 1.0), (DAY_S + 900, 1.0), (DAY_S + 901, 2.0), (30 * DAY_S, 5.0)],
-)
-def test_each_day_begun_costs_its_share_after_the_grace_up_to_the_limit(seconds: float, penalty: float | None) -> None:
-    plugin = LatePenalty(share_per_day=0.1, grace_s=900.0, most=0.5)
-    assert plugin.late_submission_penalty("ada", 10.0, seconds) == penalty
-
-
-def test_by_default_nothing_is_taken() -> None:
-    assert LatePenalty().late_submission_penalty("ada", 10.0, 10 * DAY_S) is None
