@@ -29,6 +29,8 @@ from autograder.host.records import ExerciseStatus, SandboxRecord, SubmissionRec
 from autograder.host.report import exercise_text
 from autograder.host.sandbox import describe, open_sandbox
 
+MOST_DAYS = 366
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
@@ -49,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     release = commands.add_parser("release", help="build the students' notebooks, without solutions")
     release.add_argument("assignment", nargs="*", metavar="NAME", help="by default all of them")
     release.set_defaults(run=_release)
+    _add_extend(commands)
     roster = commands.add_parser("roster", help="put the students of a CSV file into the gradebook")
     roster.add_argument(
         "file",
@@ -70,6 +73,26 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--seed", type=int, help="draw the inputs from this seed instead of a secret one")
     _add_questions(commands)
     return parser
+
+
+def _add_extend(commands: Any) -> None:
+    extend = commands.add_parser("extend", help="give one student more time for one notebook")
+    extend.add_argument("student", metavar="STUDENT")
+    extend.add_argument("assignment", metavar="NOTEBOOK")
+    until = extend.add_mutually_exclusive_group(required=True)
+    until.add_argument("--until", metavar="TIME", default="", help="as '2030-01-18 12:00 UTC' or '… Europe/Berlin'")
+    until.add_argument("--days", type=_days, metavar="N", default=0.0, help="after the due date; 0 takes it back")
+    extend.set_defaults(run=_extend)
+
+
+def _days(text: str) -> float:
+    try:
+        days = float(text)
+    except ValueError:
+        days = -1.0
+    if not 0 <= days <= MOST_DAYS:
+        raise argparse.ArgumentTypeError(f"{text!r} given, a number of days from 0 to {MOST_DAYS} expected")
+    return days
 
 
 def _add_questions(commands: Any) -> None:
@@ -157,6 +180,15 @@ def _release(options: argparse.Namespace) -> int:
     names = release(course, options.assignment)
     print(*(f"released {course.release / name / name}.ipynb" for name in names), sep="\n")
     print("To hand them out through nbgrader's exchange: nbgrader release_assignment NAME, once for each.")
+    return DONE
+
+
+def _extend(options: argparse.Namespace) -> int:
+    from autograder.classroom.nbgrader.course import open_course
+    from autograder.classroom.nbgrader.extensions import extend
+
+    course = open_course()
+    print(extend(course, options.student, options.assignment, until=options.until, days=options.days))
     return DONE
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from autograder.classroom.batch import is_final, stage
 from autograder.classroom.hand_in import HandedIn
 from autograder.classroom.nbgrader.course import Course, NbgraderError
+from autograder.classroom.nbgrader.extensions import enter_extensions
 from autograder.classroom.nbgrader.gradebook_state import (
     SetAside,
     enter_late_penalties,
@@ -31,6 +32,7 @@ def enter(course: Course, graded: Mapping[HandedIn, SubmissionRecord]) -> tuple[
     """Enter the missing marks and make feedback; return what was set aside, and the number of hand-ins with marks."""
     ungraded = [SetAside(one, _why(record)) for one, record in graded.items() if not is_final(record)]
     sound = {one: record for one, record in graded.items() if is_final(record)}
+    enter_extensions(course, {(one.assignment, one.student) for one in graded})
     there = unchanged(course, sound.items())
     if there:
         print(f"The gradebook holds {len(there)} of {len(graded)} marks already; they are left as they are.")

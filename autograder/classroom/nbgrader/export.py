@@ -19,11 +19,12 @@ from nbgrader.api import Assignment, Gradebook, MissingEntry, SubmittedAssignmen
 from nbgrader.plugins import ExportPlugin, LateSubmissionPlugin
 from traitlets import Float
 
+from autograder.classroom.nbgrader.extensions import days_of
 from autograder.classroom.report.data import DECIMALS, plain
 
 COLUMNS = (
     *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
-    *("raw_score", "late_submission_penalty", "score", "max_score"),
+    *("raw_score", "late_submission_penalty", "score", "max_score", "extension_days"),
 )
 CANVAS_HEAD = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POSSIBLE = "    Points Possible"
@@ -55,13 +56,14 @@ def _row(gradebook: Gradebook, assignment: Assignment, student: Any) -> list[obj
     try:
         found = gradebook.find_submission(assignment.name, student.id)
     except MissingEntry:
-        return [*about, "", *who, 0.0, 0.0, 0.0, round(assignment.max_score, DECIMALS)]
+        return [*about, "", *who, 0.0, 0.0, 0.0, round(assignment.max_score, DECIMALS), ""]
     about.append(found.timestamp)
+    more = days_of(found.extension)
     if not _is_scored(found):
-        return [*about, *who, "", "", "", round(found.max_score, DECIMALS)]
+        return [*about, *who, "", "", "", round(found.max_score, DECIMALS), more]
     penalty = found.late_submission_penalty or 0.0
     marks = (found.score, penalty, max(0.0, found.score - penalty), found.max_score)
-    return [*about, *who, *(round(mark, DECIMALS) for mark in marks)]
+    return [*about, *who, *(round(mark, DECIMALS) for mark in marks), more]
 
 
 def _is_scored(submission: SubmittedAssignment) -> bool:

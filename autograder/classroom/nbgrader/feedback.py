@@ -23,10 +23,14 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup
 from nbconvert.exporters import HTMLExporter, TemplateExporter
 from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell
+from nbgrader.api import Gradebook
 from nbgrader.exchange.default import ExchangeReleaseFeedback
+from nbgrader.preprocessors import GetGrades
 from nbgrader.utils import notebook_hash
 from traitlets import Bool
 
+from autograder.classroom.nbgrader.extensions import end_of
 from autograder.classroom.nbgrader.hooks import FILTERS
 from autograder.classroom.nbgrader.quarantine import SECRET, TIMESTAMP
 from autograder.classroom.notes import other_names
@@ -99,6 +103,21 @@ class FeedbackExporter(HTMLExporter):
         )
         page, found = made
         return page.replace("<html>", '<html lang="en">', 1), found
+
+
+class GradesAndExtension(GetGrades):
+    """Show the marks, and above them until when the student had time, if that was longer than for others."""
+
+    def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
+        """Show them in one notebook."""
+        made: tuple[NotebookNode, Resources] = super().preprocess(nb, resources)
+        names = resources["nbgrader"]
+        with Gradebook(names["db_url"]) as gradebook:
+            found = gradebook.find_submission(names["assignment"], names["student"])
+            if found.extension and found.assignment.duedate:
+                sentence = f"You had an extension until {end_of(found.assignment.duedate, found.extension)}."
+                nb.cells.insert(0, new_markdown_cell(f"**{sentence}**"))
+        return made
 
 
 class ReleaseToEach(ExchangeReleaseFeedback):

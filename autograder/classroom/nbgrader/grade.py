@@ -27,6 +27,7 @@ from autograder.classroom.hand_in import HandedIn, folders_handed_in, read_hand_
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.nbgrader.entry import enter
 from autograder.classroom.nbgrader.export import CanvasExport, MarksExport
+from autograder.classroom.nbgrader.extensions import extended
 from autograder.classroom.nbgrader.gradebook_state import SetAside, without_hand_in
 from autograder.classroom.nbgrader.points_by_hand import with_points_by_hand
 from autograder.classroom.nbgrader.quarantine import STUDENT, Correction, correct_submissions, put_aside
@@ -81,7 +82,8 @@ def grade_course(
     records, unread = with_points_by_hand(course, [_with_repairs(course, record) for record in run.records])
     environment = this_environment(("secret seed, fingerprint", fingerprint(seed)))
     stale = out_of_date(record for record in run.records if is_final(record))
-    also = [*unread, *stale, *_to_look_at(course, corrections, aside, run)]
+    more_time = extended(course, {(one.assignment, one.student) for one in hand_ins})
+    also = [*unread, *stale, *more_time, *_to_look_at(course, corrections, aside, run)]
     summary = summarise(records, also, absent=without_hand_in(course, hand_ins), names=_names(course))
     page, text = _write_report(summary, report, title, environment)
     csv = export_csv(course, course.journal.parent / "grades.csv", {hand_in.assignment for hand_in in hand_ins})

@@ -153,6 +153,7 @@ def _digest(course: Course, hand_in: HandedIn, record: SubmissionRecord, submiss
         record.to_json(),
         handed_in_at.read_text(encoding="utf-8", errors="replace") if handed_in_at.is_file() else "",
         str(submission.assignment.duedate),
+        str(submission.extension),
         repr((dict(config.AssignLatePenalties), dict(config.LatePenalty))),
         submission.id,
         repr(

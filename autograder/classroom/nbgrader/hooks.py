@@ -95,6 +95,11 @@ HOOKS = (
         "nbconvert's pages run scripts from elsewhere, and it compiles all templates of a page again for each student",
     ),
     Hook(
+        "GenerateFeedback.preprocessors",
+        (f"{OURS}.nbgrader.feedback.GradesAndExtension", "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor"),
+        "nbgrader's own tell a student nothing of an extension",
+    ),
+    Hook(
         "HTMLExporter.filters",
         {name: f"{OURS}.pages.filters.{name}" for name in FILTERS},
         "Formgrader shows what students wrote: nbconvert keeps links that run a script, and may take any time",

@@ -1,0 +1,150 @@
+"""Give one student more time for one notebook: `autograder extend STUDENT NOTEBOOK --days 3`.
+
+nbgrader keeps an extension with what a student handed in, so nobody could get one before. Here it is also kept in a
+file, and the gradebook gets it with the hand-in. What a person enters in the gradebook later, as with nbgrader's own
+`grant_extension`, holds.
+"""
+
+import contextlib
+import json
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
+from nbgrader.utils import parse_utc
+
+from autograder.classroom.nbgrader.course import Course, quiet_additions
+from autograder.classroom.report.attention import Attention, Urgency
+from autograder.classroom.status import UsageError
+
+FILE = "extensions.json"
+DAY = timedelta(days=1)
+SHOWN = "%Y-%m-%d %H:%M UTC"
+
+
+@dataclass(frozen=True)
+class Extension:
+    """More time for one student and notebook: until a time in UTC, or for some days after the due date."""
+
+    assignment: str
+    student: str
+    until: str = ""
+    days: float = 0.0
+    entered_s: float | None = None  # the length that the gradebook got from here; None if it got none yet
+
+    def length(self, due: datetime) -> timedelta:
+        """Return the time after the due date `due`."""
+        after = datetime.fromisoformat(self.until) - due if self.until else self.days * DAY
+        return max(after, timedelta(0))
+
+
+def extend(course: Course, student: str, assignment: str, *, until: str = "", days: float = 0.0) -> str:
+    """Give `student` time until `until`, or `days` after the due date, and return a sentence about it.
+
+    The time is in UTC, unless it ends with another zone, as `"2030-01-18 12:00 Europe/Berlin"`. With neither, the
+    extension is taken back. Raises `UsageError` for an unknown name, a time that is none or too early, or a notebook
+    without a due date.
+    """
+    (name,) = course.chosen([assignment])
+    with course.gradebook() as gradebook:
+        due = _due(gradebook, name)
+        known = {one.id for one in gradebook.students}
+        if student not in known and not (course.submitted / student).is_dir():
+            raise UsageError(f"no student is called {student!r}; the roster has {len(known)}.")
+        given = Extension(name, student, _time(until, due) if until else "", days)
+        others = [one for one in kept(course) if (one.assignment, one.student) != (name, student)]
+        with contextlib.suppress(MissingEntry):
+            given = _entered(gradebook.find_submission(name, student), given, due)
+            gradebook.db.commit()
+        _keep(course, [*others, given] if given.length(due) else others)
+    if not given.length(due):
+        return f"{student} has no extension of {name}; it is due {due.strftime(SHOWN)}."
+    return f"{student} has until {end_of(due, given.length(due))} for {name}. The next grading takes it into the marks."
+
+
+def enter_extensions(course: Course, hand_ins: Collection[tuple[str, str]]) -> None:
+    """Enter the extensions of these hand-ins, each as assignment and student, in the gradebook.
+
+    Where a person has entered another one there, that one holds.
+    """
+    with course.gradebook() as gradebook, quiet_additions():
+        done = [_enter(gradebook, one) if (one.assignment, one.student) in hand_ins else one for one in kept(course)]
+        gradebook.db.commit()
+    if done:
+        _keep(course, done)
+
+
+def extended(course: Course, hand_ins: Collection[tuple[str, str]]) -> Iterator[Attention]:
+    """Yield an entry for each hand-in with an extension, whoever entered it."""
+    with course.gradebook() as gradebook:
+        found = gradebook.db.query(SubmittedAssignment).filter(SubmittedAssignment.extension.isnot(None)).all()
+        for submission in found:
+            place = (submission.assignment.name, submission.student.id)
+            if place in hand_ins and submission.assignment.duedate is not None:
+                sentence = f"Has an extension until {end_of(submission.assignment.duedate, submission.extension)}."
+                yield Attention(Urgency.COULD, place[1], place[0], sentence)
+
+
+def kept(course: Course) -> list[Extension]:
+    """Return the extensions that were given with `autograder extend`."""
+    path = course.journal.with_name(FILE)
+    return [Extension(**one) for one in json.loads(path.read_text(encoding="utf-8"))] if path.is_file() else []
+
+
+def days_of(length: timedelta | None) -> float | str:
+    """Return an extension in days, for a table; empty if there is none."""
+    return round(length / DAY, 2) if length else ""
+
+
+def _enter(gradebook: Gradebook, one: Extension) -> Extension:
+    try:
+        due = gradebook.find_assignment(one.assignment).duedate
+        gradebook.update_or_create_student(one.student)
+        submission = gradebook.update_or_create_submission(one.assignment, one.student)
+    except MissingEntry:
+        return one
+    there = submission.extension.total_seconds() if submission.extension else None
+    return _entered(submission, one, due) if due is not None and there == one.entered_s else one
+
+
+def _entered(submission: Any, one: Extension, due: datetime) -> Extension:
+    length = one.length(due)
+    submission.extension = length or None
+    return replace(one, entered_s=length.total_seconds() if length else None)
+
+
+def _due(gradebook: Gradebook, assignment: str) -> datetime:
+    try:
+        due: datetime | None = gradebook.find_assignment(assignment).duedate
+    except MissingEntry:
+        due = None
+    if due is None:
+        command = f'nbgrader db assignment add {assignment} --duedate="2030-01-15 12:00:00 UTC"'
+        raise UsageError(f"{assignment} has no due date, so there is nothing to extend; set one: {command}")
+    return due
+
+
+def _time(text: str, due: datetime) -> str:
+    try:
+        found: datetime = parse_utc(text)
+    except Exception:  # the parser of dates has more errors than it names
+        raise UsageError(f"{text!r} is no time; write it as 2030-01-18 12:00 UTC.") from None
+    if found <= due:
+        raise UsageError(f"{found.strftime(SHOWN)} is not after the due date, {due.strftime(SHOWN)}.")
+    return found.isoformat()
+
+
+def end_of(due: datetime, length: timedelta) -> str:
+    """Return the time until which an extension lasts, and its length, as text."""
+    return f"{(due + length).strftime(SHOWN)} ({length / DAY:.3g} days)"
+
+
+def _keep(course: Course, extensions: Iterable[Extension]) -> None:
+    path: Path = course.journal.with_name(FILE)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps([asdict(one) for one in extensions], indent=1), encoding="utf-8")
+    part.replace(path)

@@ -1,0 +1,97 @@
+"""An extension holds whoever gave it, before or after the hand-in, and people see it."""
+
+import csv
+import json
+
+import pytest
+
+from autograder.classroom.cli import main
+from autograder.classroom.nbgrader.course import Course
+from autograder.classroom.nbgrader.extensions import extend
+from autograder.classroom.status import UsageError
+from tests.autograder.classroom.nbgrader.small_course import base, course, graded, place
+from tests.autograder.classroom.nbgrader.test_cycle import FULL, NAME, gradebook_of, hand_in, with_answer
+
+__all__ = ["base", "course", "place"]  # fixtures
+LATE = "2026-01-17 11:00:00 UTC"  # the second day after the due date
+
+
+def penalty(course: Course, student: str) -> float | None:
+    with gradebook_of(course) as gradebook:
+        found: float | None = gradebook.find_submission(NAME, student).late_submission_penalty
+        return found
+
+
+def late(course: Course, student: str) -> None:
+    """Let a tenth be taken for each day, and the student be two days late."""
+    course.api.config.LatePenalty.share_per_day = 0.1
+    (course.submitted / student / NAME / "timestamp.txt").write_text(LATE)
+
+
+def test_an_extension_given_before_the_hand_in_holds_and_is_shown(course: Course) -> None:
+    with gradebook_of(course) as gradebook:
+        gradebook.add_student("eve")
+    assert extend(course, "eve", NAME, days=3) == (
+        f"eve has until 2026-01-18 12:00 UTC (3 days) for {NAME}. The next grading takes it into the marks."
+    )
+    assert "eve," not in "".join(line for line in graded(course).csv.read_text().splitlines() if ",3.0" in line)
+    released = json.loads((course.release / NAME / f"{NAME}.ipynb").read_text())
+    hand_in(course, "eve", with_answer(released, FULL))
+    late(course, "eve")
+
+    done = graded(course)
+
+    assert not penalty(course, "eve")
+    assert f"eve · {NAME}: Has an extension until 2026-01-18 12:00 UTC (3 days)." in done.text
+    with done.csv.open() as file:
+        days = {row["student_id"]: row["extension_days"] for row in csv.DictReader(file)}
+    assert days == {"ada": "", "bob": "", "eve": "3.0"}
+    page = (course.feedback / "eve" / NAME / f"{NAME}.html").read_text()
+    assert "You had an extension until 2026-01-18 12:00 UTC (3 days)." in page
+
+
+def test_nbgraders_own_extension_holds_at_once_and_is_not_overwritten(course: Course) -> None:
+    late(course, "ada")
+    graded(course)
+    assert penalty(course, "ada") == pytest.approx(1.2)
+    extend(course, "ada", NAME, days=1)
+    graded(course)
+    assert penalty(course, "ada") == pytest.approx(0.6)
+    with gradebook_of(course) as gradebook:
+        gradebook.grant_extension(NAME, "ada", days=10)
+    graded(course)
+    assert not penalty(course, "ada")
+    extend(course, "ada", NAME, days=0)
+    graded(course)
+    assert penalty(course, "ada") == pytest.approx(1.2)
+
+
+def test_a_time_stays_what_it_is_if_the_due_date_moves_and_days_move_with_it(course: Course) -> None:
+    extend(course, "ada", NAME, until="2026-01-18 12:00 Europe/Berlin")
+    extend(course, "bob", NAME, days=3)
+    with gradebook_of(course) as gradebook:
+        gradebook.update_or_create_assignment(NAME, duedate="2026-01-16 12:00:00 UTC")
+    text = graded(course).text
+    assert "Has an extension until 2026-01-18 11:00 UTC (1.96 days)." in text
+    assert "Has an extension until 2026-01-19 12:00 UTC (3 days)." in text
+
+
+@pytest.mark.parametrize(
+    ("student", "given", "words"),
+    [
+        ("eva", {"days": 1}, "no student is called 'eva'"),
+        ("ada", {"until": "tomorrow or so"}, "is no time"),
+        ("ada", {"until": "2026-01-15 11:59 UTC"}, "is not after the due date, 2026-01-15 12:00 UTC"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(course: Course, student: str, given: dict, words: str) -> None:  # type: ignore[type-arg]
+    with pytest.raises(UsageError, match=words):
+        extend(course, student, NAME, **given)
+
+
+def test_without_a_due_date_there_is_nothing_to_extend(course: Course, capsys: pytest.CaptureFixture[str]) -> None:
+    with gradebook_of(course) as gradebook:
+        gradebook.find_assignment(NAME).duedate = None
+        gradebook.db.commit()
+    assert main(["extend", "ada", NAME, "--days", "3"]) == 2
+    assert f"set one: nbgrader db assignment add {NAME} --duedate=" in capsys.readouterr().err
