@@ -9,7 +9,12 @@ export JUPYTER_CONFIG_PATH="$PWD/scripts/student_lab${JUPYTER_CONFIG_PATH:+:$JUP
 export TENSORBOARD_PROXY_URL=/proxy/%PORT%/
 
 mkdir -p work/lab
-cp -rn work/release/. work/lab/
+# Not by `cp -n`, whose exit status for a file that is kept differs between systems.
+(cd work/release && find . -type f -print0) | while IFS= read -r -d '' file; do
+    [ -e "work/lab/$file" ] && continue
+    mkdir -p "$(dirname "work/lab/$file")"
+    cp "work/release/$file" "work/lab/$file"
+done
 cd work/lab # and not where nbgrader_config.py is, which is the instructor's
 echo "==> JupyterLab on work/lab; the address with its token follows, Ctrl-C twice stops it"
 options=(--port="$port" --no-browser)

@@ -57,7 +57,8 @@ class Channel:
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self.worker_pid = 0  # the process id that the host sees, given by the kernel; 0 if unknown
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        if hasattr(socket, "SO_PASSCRED"):  # without it, as on macOS, the id stays unknown
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
 
     def wait_ready(self, deadline_s: float) -> Message:
         """Return the worker's first message: it has imported torch and waits."""

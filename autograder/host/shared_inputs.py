@@ -1,36 +1,31 @@
 """Inputs in shared memory that the host owns: written before a call, compared with a private copy after it."""
 
 import ctypes
-import fcntl
 import math
 import mmap
 import os
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 import torch
 
+from autograder.host.posix import fcntl
 from autograder.protocol import ProtocolError, RawTensor
 
 ALIGNMENT_BYTES = 64
 
 
 class SharedInputs:
-    """Hold the tensors of one call in one sealed memory file.
+    """Hold the tensors of one call in one memory file.
 
-    Shape, strides and sharing of storage within a tensor (an expanded dimension) reach the worker as they are. The
-    seals forbid shrinking and growing, so the host can always read its mapping.
+    Shape, strides and sharing of storage within a tensor (an expanded dimension) reach the worker as they are.
     """
 
     def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
         spans = [_span(t) for t in tensors]
-        self.first_bytes: list[int] = []
-        size = 0
-        for span in spans:
-            self.first_bytes.append(size)
-            size += -(-len(span) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-        self.fd = os.memfd_create("inputs", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(self.fd, max(size, ALIGNMENT_BYTES))
-        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        *self.first_bytes, size = places(map(len, spans))
+        self.fd = memory_file(max(size, ALIGNMENT_BYTES))
         self._map = mmap.mmap(self.fd, max(size, ALIGNMENT_BYTES))
         self._private = spans
         self.raw: list[RawTensor] = []
@@ -49,6 +44,27 @@ class SharedInputs:
         """Close the mapping and the descriptor; the worker's own mapping stays valid until it is closed."""
         self._map.close()
         os.close(self.fd)
+
+
+def memory_file(size_bytes: int) -> int:
+    """Return a descriptor of new memory, sealed so that it cannot shrink and the host can always read its mapping.
+
+    macOS has neither such memory nor seals. It has level 5 only, which isolates nothing: there this is a removed file.
+    """
+    if not hasattr(os, "memfd_create"):
+        with tempfile.TemporaryFile() as file:
+            os.ftruncate(file.fileno(), size_bytes)
+            return os.dup(file.fileno())
+    descriptor = os.memfd_create("tensors", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, size_bytes)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    return descriptor
+
+
+def places(sizes: Iterable[int]) -> list[int]:
+    """Return where each of the blocks begins, aligned, and where the last one ends."""
+    rounded = (-(-max(size, 1) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES for size in sizes)
+    return list(accumulate(rounded, initial=0))
 
 
 def to_raw(tensor: torch.Tensor) -> RawTensor:

@@ -26,7 +26,8 @@ def mapped(fds: Sequence[int]) -> Iterator[memoryview | None]:
         yield memoryview(b"")
         return
     size = status.st_size
-    region = mmap.mmap(fds[0], size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE) if size else None
+    flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # macOS maps pages one by one
+    region = mmap.mmap(fds[0], size, flags=flags) if size else None
     os.close(fds[0])
     yield memoryview(region) if region is not None else memoryview(b"")
     # No close: tensors that the answer kept still point here, and the mapping lives as long as they do.

@@ -76,6 +76,25 @@ def test_root_gets_only_what_is_missing_installed(commands, tmp_path):
     assert "graphviz" not in (tmp_path / "asked").read_text(encoding="utf-8")
 
 
+def test_a_second_lab_keeps_answers_and_brings_what_is_new_whatever_cp_says_of_kept_files(commands, tmp_path):
+    path = commands(jupyter="exit 0", cp='[[ "$*" == *-*n* ]] && exit 1\n/bin/cp "$@"')  # as GNU's cp 9.2 to 9.4
+    for file in ("00_start/00 start.ipynb", "00_start/pictures/one.png"):
+        (tmp_path / "work/release" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "work/release" / file).write_text("released")
+    lab = tmp_path / "work/lab/00_start"
+    lab.mkdir(parents=True)
+    (lab / "00 start.ipynb").write_text("answered")
+
+    env = os.environ | {"PATH": f"{path}:{os.environ['PATH']}"}
+    answer = subprocess.run(
+        [ROOT / "scripts/lab.sh"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+
+    assert answer.returncode == 0, answer.stderr
+    assert (lab / "00 start.ipynb").read_text() == "answered"
+    assert (lab / "pictures/one.png").read_text() == "released"
+
+
 def test_a_machine_without_debian_packages_goes_on_with_a_sentence(commands):
     answer = run("/bin/bash", "scripts/system_packages.sh", "dot=graphviz", path=commands(id="echo 1000"))
 

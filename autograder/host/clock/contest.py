@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import dataclasses
-import fcntl
 import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from autograder.host.clock.verdict import Assessment, assess, enough
 from autograder.host.compute_lock import compute_lock
 from autograder.host.draw import Draw
 from autograder.host.kinds.callable import as_tuple
+from autograder.host.posix import fcntl
 from autograder.host.records import CountedCost, SpeedRecord, SpeedVerdict
 from autograder.host.sandbox import Sandbox
 from autograder.host.session import Session
@@ -130,13 +130,7 @@ class Contest:
         assert self.student is not None, "either a graph or a student's function"
         session, into = self.student(), self.speed.into
         return Side(
-            session,
-            self._forms,
-            into=into,
-            is_strict=True,
-            is_clean=False,
-            memory=self._memory,
-            most_replays=0,
+            session, self._forms, into=into, is_strict=True, is_clean=False, memory=self._memory, most_replays=0
         )
 
     def _of_graph(self, artifact: Artifact, *, is_baseline: bool = False) -> Side:

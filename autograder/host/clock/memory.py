@@ -5,7 +5,6 @@ descriptor is sent with the signal. If the worker had mapped the file before, a 
 written and begin early.
 """
 
-import fcntl
 import mmap
 import os
 from collections.abc import Sequence
@@ -14,8 +13,8 @@ from typing import Protocol
 
 import torch
 
-from autograder.host import shared_inputs
 from autograder.host.clock.gpu import CUDA, Gpu
+from autograder.host.shared_inputs import SharedInputs, memory_file, places
 from autograder.protocol import RawTensor
 from autograder.protocol.requests.timed_rounds import Block, Place
 
@@ -71,13 +70,10 @@ class HostMemory:
 
     def __init__(self, forms: Sequence[torch.Tensor]) -> None:
         self._forms = list(forms)
-        self._first = places([f.nbytes for f in forms])
-        self._size = self._first.pop()
-        self._fd = os.memfd_create("outputs", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(self._fd, self._size)
-        fcntl.fcntl(self._fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        *self._first, self._size = places(f.nbytes for f in forms)
+        self._fd = memory_file(self._size)
         self._bytes = torch.frombuffer(mmap.mmap(self._fd, self._size), dtype=torch.uint8)
-        self._inputs: shared_inputs.SharedInputs | None = None
+        self._inputs: SharedInputs | None = None
         self._spots = _spots(self._size)
 
     def lent(self) -> Parcel:
@@ -89,7 +85,7 @@ class HostMemory:
         """Put the inputs of all problems into a new sealed file, which the next round closes."""
         if self._inputs is not None:
             self._inputs.close()
-        self._inputs = shared_inputs.SharedInputs([t for problem in problems for t in problem])
+        self._inputs = SharedInputs([t for problem in problems for t in problem])
         self._spots = _spots(self._size)
         return Parcel(self._inputs.raw, self._inputs.first_bytes, (self._inputs.fd,))
 
@@ -118,15 +114,6 @@ class HostMemory:
         os.close(self._fd)
 
 
-def places(sizes: Sequence[int]) -> list[int]:
-    """Return where each of the blocks begins, aligned, and where the last one ends."""
-    places, at = [], 0
-    for size in sizes:
-        places.append(at)
-        at += -(-max(size, 1) // shared_inputs.ALIGNMENT_BYTES) * shared_inputs.ALIGNMENT_BYTES
-    return [*places, at]
-
-
 def _spots(size_bytes: int) -> torch.Tensor:
     """Return random places in the outputs, uniform, from the system's generator: a seed could be guessed."""
     drawn = torch.frombuffer(bytearray(os.urandom(8 * SPOTS)), dtype=torch.int64)
@@ -151,7 +138,7 @@ class DeviceMemory:
     on_gpu = True
 
     def __init__(self, forms: Sequence[torch.Tensor], input_forms: Sequence[torch.Tensor], gpu: Gpu = CUDA) -> None:
-        *starts, used = places([f.nbytes for f in (*forms, *input_forms)])
+        *starts, used = places(f.nbytes for f in (*forms, *input_forms))
         self._output_bytes = starts[len(forms)] if input_forms else used
         self._gpu = gpu
         self._block, self._bytes = gpu.made(used)

@@ -29,7 +29,7 @@ class RealTimePriority:
     def add(self, *pids: int) -> None:
         """Raise these processes too; if one cannot be raised, lower all of them."""
         for pid in pids:
-            if pid <= 0 or not self._raise(pid):
+            if pid <= 0 or not hasattr(os, "sched_setscheduler") or not self._raise(pid):
                 self.drop()
                 return
             self.raised.append(pid)

@@ -17,15 +17,9 @@ from functools import cache
 
 from autograder.host.sandbox import seccomp
 from autograder.host.sandbox.compute_device import CPU, Device
-from autograder.host.sandbox.interpreter import (
-    ZYGOTE,
-    environment,
-    interpreter_arguments,
-    rlimits,
-    zygote_environment,
-)
+from autograder.host.sandbox.interpreter import ZYGOTE, environment, interpreter_arguments, rlimits, zygote_environment
 from autograder.host.sandbox.levels import Level, SandboxError
-from autograder.host.sandbox.process import Enclosure, StartError, WorkerProcess, in_memory, readable
+from autograder.host.sandbox.process import Enclosure, StartError, WorkerProcess, in_memory, readable, start_process
 from autograder.host.sandbox.resource_limits import MIB, Limits
 from autograder.host.sandbox.resources import Hierarchy, Resources, ThrowawayUser, process_memory
 from autograder.host.sandbox.sandbox import Sandbox
@@ -104,9 +98,7 @@ class Bubblewrap(Sandbox):
             path=COURSE,
             home="/tmp",
             variables=environment("/tmp", self._device),
-            rlimits=rlimits(
-                limits, processes=limits.processes if _is_root() else limits.processes + 1, device=self._device
-            ),
+            rlimits=rlimits(limits, processes=limits.processes + (not _is_root()), device=self._device),
             seccomp=self._rules(),
             uid=resources.user.uid if resources.user else None,
             mounts=mounts,
@@ -123,15 +115,8 @@ class Bubblewrap(Sandbox):
             arguments = interpreter_arguments(program, {"RLIMIT_CORE": 0}, channel=control.fileno(), path=COURSE)
             given = in_memory(b"".join(os.fsencode(option) + b"\0" for option in options))
             try:
-                return subprocess.Popen(
-                    [self._bwrap, "--args", str(given), "--", sys.executable, *arguments],
-                    stdin=subprocess.DEVNULL,
-                    stdout=complaints,
-                    stderr=complaints,
-                    env={},
-                    cwd="/",
-                    pass_fds=(control.fileno(), given),
-                )
+                command = [self._bwrap, "--args", str(given), "--", sys.executable, *arguments]
+                return start_process(command, complaints, (control.fileno(), given), {})
             finally:
                 os.close(given)
 
@@ -249,15 +234,8 @@ class BubblewrapProcess(Enclosure):
         # Passed by descriptor, so that the worker cannot read the host's paths in /proc/1/cmdline.
         arguments = in_memory(b"".join(os.fsencode(option) + b"\0" for option in options))
         try:
-            process = subprocess.Popen(
-                [self._bwrap, "--args", str(arguments), "--", *self._command(channel)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env={},
-                cwd="/",
-                pass_fds=(channel.fileno(), info_write, block_read, rules, arguments),
-            )
+            command = [self._bwrap, "--args", str(arguments), "--", *self._command(channel)]
+            process = start_process(command, output, (channel.fileno(), info_write, block_read, rules, arguments), {})
         finally:
             for descriptor in (info_write, block_read, rules, arguments):
                 os.close(descriptor)

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -31,6 +32,8 @@ def rlimits(limits: Limits, *, processes: int | None, device: Device = CPU) -> d
         "RLIMIT_NOFILE": 256,
         "RLIMIT_MSGQUEUE": 0,
     }
+    if sys.platform == "darwin":  # which has no such queues, and refuses a limit of data
+        del numbers["RLIMIT_DATA"], numbers["RLIMIT_MSGQUEUE"]
     return numbers if processes is None else {**numbers, "RLIMIT_NPROC": processes}
 
 

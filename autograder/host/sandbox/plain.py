@@ -13,7 +13,7 @@ from pathlib import Path
 from autograder.host.sandbox.compute_device import CPU, Device
 from autograder.host.sandbox.interpreter import environment, interpreter_arguments, rlimits
 from autograder.host.sandbox.levels import NOT_ENFORCED, PROMISES, Level
-from autograder.host.sandbox.process import Enclosure, WorkerProcess
+from autograder.host.sandbox.process import Enclosure, WorkerProcess, start_process
 from autograder.host.sandbox.resource_limits import Limits
 from autograder.host.sandbox.resources import Resources, folder, process_memory
 from autograder.host.sandbox.sandbox import Sandbox
@@ -25,10 +25,7 @@ class Plain(Sandbox):
     """No isolation: for machines without bubblewrap, and only for code that you trust."""
 
     level = Level.NONE
-    _notes = (
-        f"no isolation: {PROMISES[Level.NONE].keeps_out}",
-        NOT_ENFORCED,
-    )
+    _notes = (f"no isolation: {PROMISES[Level.NONE].keeps_out}", NOT_ENFORCED)
 
     def __init__(self, device: Device = CPU) -> None:
         self._device = device
@@ -87,11 +84,7 @@ class _Session(Enclosure):
     tick_s = 0.025
 
     def __init__(
-        self,
-        command: Callable[[socket.socket], list[str]],
-        private: Path,
-        memory_bytes: int,
-        variables: dict[str, str],
+        self, command: Callable[[socket.socket], list[str]], private: Path, memory_bytes: int, variables: dict[str, str]
     ) -> None:
         self._command, self._private, self._memory_bytes = command, private, memory_bytes
         self._variables = variables
@@ -99,16 +92,8 @@ class _Session(Enclosure):
 
     def spawn(self, channel: socket.socket, output: int) -> subprocess.Popen[bytes]:
         """Start the interpreter in its own session."""
-        self._process = subprocess.Popen(
-            self._command(channel),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=self._variables,
-            cwd=self._private,
-            pass_fds=(channel.fileno(),),
-            start_new_session=True,
-        )
+        command, fds = self._command(channel), (channel.fileno(),)
+        self._process = start_process(command, output, fds, self._variables, self._private)
         return self._process
 
     def out_of_memory(self) -> str:
@@ -122,10 +107,6 @@ class _Session(Enclosure):
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-
-    def exit_code(self, status: int) -> int:
-        """Return `status` unchanged."""
-        return status
 
     def close(self) -> None:
         """Remove the temporary folder."""

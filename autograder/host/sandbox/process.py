@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -59,9 +60,9 @@ class Enclosure(ABC):
     def kill(self) -> None:
         """Kill every process of the worker; safe to repeat, to call late, and to call from any thread."""
 
-    @abstractmethod
     def exit_code(self, status: int) -> int:
         """Translate the status of the spawned process into the interpreter's exit code, negative for a signal."""
+        return status
 
     @abstractmethod
     def close(self) -> None:
@@ -223,6 +224,22 @@ def readable(descriptor: int, wait_s: float) -> bool:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(wait_s * 1000))
+
+
+def start_process(
+    command: Sequence[str], output: int, fds: Sequence[int], variables: Mapping[str, str], cwd: str | Path = "/"
+) -> subprocess.Popen[bytes]:
+    """Start `command` in a session of its own, with these variables only and nothing to read; it inherits `fds`."""
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        env=variables,
+        cwd=cwd,
+        pass_fds=fds,
+        start_new_session=True,
+    )
 
 
 def in_memory(content: bytes) -> int:

@@ -1,6 +1,7 @@
 """Select the strongest level of isolation that works on this machine."""
 
 import copy
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -136,6 +137,8 @@ def _probed(level: Level, device: Device = CPU) -> Attempt:
 
 
 def _build(level: Level, device: Device) -> Sandbox:
+    if sys.platform != "linux":
+        raise SandboxError("Levels 1 to 4 need Linux.")
     if level in (Level.CONFINED, Level.CONFINED_SAME_USER):
         return Confined(level, device)
     hierarchy = find_hierarchy() if level == Level.ISOLATED_AND_LIMITED else None

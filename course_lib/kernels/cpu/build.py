@@ -10,7 +10,6 @@ fused operators then run as separate PyTorch operators.
 
 import argparse
 import contextlib
-import fcntl
 import os
 import platform
 import shutil
@@ -49,6 +48,8 @@ def build(instruction_set: str) -> Path:
 @contextlib.contextmanager
 def _only_builder(folder: Path) -> Iterator[None]:
     """Let one process build at a time, and remove what killed ones left; the kernel frees the lock of a killed one."""
+    import fcntl  # missing on Windows, where other modules of this package are of use
+
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

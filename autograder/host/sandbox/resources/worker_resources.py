@@ -1,12 +1,12 @@
 """The resources that one worker holds on this machine, including a user of its own if the host runs as root."""
 
-import fcntl
 import os
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.host.posix import fcntl
 from autograder.host.sandbox.levels import SandboxError
 from autograder.host.sandbox.resources import folder
 from autograder.host.sandbox.resources.cgroup import Group

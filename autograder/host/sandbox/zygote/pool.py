@@ -13,7 +13,7 @@ from pathlib import Path
 
 from autograder.host.sandbox.compute_device import CPU, Device
 from autograder.host.sandbox.interpreter import ZYGOTE, interpreter_arguments, zygote_environment
-from autograder.host.sandbox.process import StartError, in_memory, readable
+from autograder.host.sandbox.process import StartError, in_memory, readable, start_process
 from autograder.host.sandbox.resources import folder
 
 READY, KEPT, CONNECT = b"ready", b"kept", b"connect"
@@ -182,15 +182,7 @@ def start_unmounted(course: Path, *, preload: bool, device: Device = CPU) -> Zyg
 
     def spawn(control: socket.socket, complaints: int) -> subprocess.Popen[bytes]:
         arguments = interpreter_arguments(program, {"RLIMIT_CORE": 0}, channel=control.fileno(), path=str(course))
-        return subprocess.Popen(
-            [sys.executable, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=complaints,
-            stderr=complaints,
-            env=zygote_environment("/", device),
-            cwd="/",
-            pass_fds=(control.fileno(),),
-            start_new_session=True,
-        )
+        command = [sys.executable, *arguments]
+        return start_process(command, complaints, (control.fileno(),), zygote_environment("/", device))
 
     return Zygote(spawn)
