@@ -197,7 +197,25 @@ def _cuda() -> Finding:
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return Finding("cuda", "none", Health.NOTE, "Every cell runs on the CPU; those that gain from CUDA say so.")
-    return Finding("cuda", f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}", Health.FINE)
+    architecture = "sm_{}{}".format(*torch.cuda.get_device_capability())
+    found = f"{torch.cuda.get_device_name()} ({architecture}), CUDA {torch.version.cuda}"
+    try:
+        ran = torch.ones(1024, device="cuda").sum().item() == 1024
+    except RuntimeError:  # the driver lists devices for which this torch has no kernels
+        ran = False
+    if ran:
+        return Finding("cuda", f"{found}, a kernel ran", Health.FINE)
+    return Finding("cuda", f"{found}, no kernel runs", Health.MEND, _WITHOUT_KERNELS.format(_built_for(torch)))
+
+
+_WITHOUT_KERNELS = (
+    "This torch has kernels for {}. Install one that knows this GPU, or hide it: "
+    "with CUDA_VISIBLE_DEVICES= before Jupyter starts, every cell runs on the CPU."
+)
+
+
+def _built_for(torch: Any) -> str:
+    return ", ".join(torch.cuda.get_arch_list()) or "no GPU"
 
 
 def _disk(free_bytes: int) -> Finding:

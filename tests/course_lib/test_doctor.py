@@ -2,6 +2,8 @@
 
 import json
 import platform
+import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -53,6 +55,35 @@ def test_what_is_found_comes_with_advice(name, examined, health, words) -> None:
     finding = examined()
     assert finding.health == health
     assert words in finding.advice
+
+
+@pytest.mark.parametrize(
+    ("kernel", "health", "words"),
+    [
+        (lambda: torch.ones(1024), "fine", ""),
+        (lambda: torch.zeros(1024), "mend", "kernels for sm_75, sm_80"),
+        (lambda: _refused(), "mend", "CUDA_VISIBLE_DEVICES="),
+    ],
+    ids=["a kernel runs", "it computes nothing", "there is none for this GPU"],
+)
+def test_a_gpu_is_fine_only_if_a_kernel_ran(kernel, health, words, monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda = SimpleNamespace(
+        is_available=lambda: True,
+        get_device_name=lambda: "Tesla P100-PCIE-16GB",
+        get_device_capability=lambda: (6, 0),
+        get_arch_list=lambda: ["sm_75", "sm_80"],
+    )
+    stand_in = SimpleNamespace(cuda=cuda, version=SimpleNamespace(cuda="12.8"), ones=lambda *size, device: kernel())
+    monkeypatch.setitem(sys.modules, "torch", stand_in)
+    finding = examination._cuda()
+
+    assert finding.health == health
+    assert words in finding.advice
+    assert finding.found.startswith("Tesla P100-PCIE-16GB (sm_60), CUDA 12.8, ")
+
+
+def _refused() -> torch.Tensor:
+    raise RuntimeError("CUDA error: no kernel image is available for execution on the device")
 
 
 def test_a_program_that_is_not_there_is_not_found() -> None:

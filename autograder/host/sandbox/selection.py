@@ -98,10 +98,14 @@ def describe() -> str:
     return "\n".join(_lines())
 
 
+@cache
 def _plain(trust: bool, device: Device) -> Sandbox:
     if not trust:
         raise SandboxError(f"Level 5 isolates nothing: student code runs with your rights. {TRUST} permits it.")
-    return Plain(device)
+    sandbox = Plain(device)
+    if failure := _kernel_failure(sandbox):
+        raise SandboxError(failure)
+    return sandbox
 
 
 @cache
@@ -128,8 +132,8 @@ def _probed(level: Level, device: Device = CPU) -> Attempt:
         return Attempt(None, failure=str(error))
     if successes := _successes(findings):
         return Attempt(None, findings, f"At level {level} student code could {successes}.")
-    if device.cuda and (failure := _kernel_failure(sandbox)):
-        return Attempt(None, findings, f"At level {level} the device {device.name} runs no kernel ({failure}).")
+    if failure := _kernel_failure(sandbox):
+        return Attempt(None, findings, failure)
     if level in (Level.ISOLATED_AND_LIMITED, Level.ISOLATED):
         _probe_zygote(sandbox)
     probe_record.keep(level, sandbox.cold_because)
@@ -148,12 +152,15 @@ def _build(level: Level, device: Device) -> Sandbox:
 
 
 def _kernel_failure(sandbox: Sandbox) -> str:
-    """Run a kernel inside and return its error, else ""; listing devices proves nothing."""
+    """Return a sentence if its device is a GPU that runs no kernel, else ""; listing devices proves nothing."""
+    if not sandbox.has_cuda:
+        return ""
     with sandbox._start(KERNEL, Limits(wall_s=KERNEL_S)) as worker:
         ending = worker.end(grace_s=KERNEL_S)
     if ending.exit_code == 0:
         return ""
-    return (ending.output.strip().splitlines() or [ending.detail or ending.reason])[-1]
+    said = (ending.output.strip().splitlines() or [ending.detail or ending.reason])[-1]
+    return f"At level {sandbox.level:d} the device {sandbox._device.name} runs no kernel ({said})."
 
 
 def _probe_zygote(sandbox: Sandbox) -> None:

@@ -11,15 +11,19 @@ import pytest
 from autograder.classroom import cli, sandbox_options
 from autograder.classroom.nbgrader import outside_kernel
 from autograder.classroom.nbgrader.outside_kernel import GradeOutsideKernel, NotGradedError
+from autograder.exercises import find
 from autograder.host import settings
+from autograder.host.judge import judge
 from autograder.host.sandbox import AUTO, SandboxError, open_sandbox, selection
 from autograder.host.sandbox.compute_device import Device
 from autograder.host.sandbox.plain import Plain
 from autograder.host.settings import Settings
 from autograder.practice import visible_checks
 from autograder.practice.errors import WrongSettingsError
+from tests.autograder.host.sandbox.test_requested_devices import NO_GPU_HERE
 
 GPU = Device("cuda", ("/dev/nvidia0",))
+USELESS = Device("cuda", ("/dev/zero",), visible="0")  # a node that opens, in a container whose torch has no CUDA
 Opened = Callable[[int | None, int], None]
 
 
@@ -48,6 +52,23 @@ def test_auto_takes_a_gpu_unless_it_costs_isolation(opened: Opened, with_gpu: in
 
     assert (sandbox.has_cuda, sandbox.measures) == (taken, taken)
     assert any("answers compute on the CPU" in note for note in sandbox.notes) != taken
+
+
+@NO_GPU_HERE
+def test_auto_computes_on_the_cpu_where_nothing_isolates_and_the_gpu_runs_no_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(selection, "PROBED", ())
+    monkeypatch.setattr(selection, "find_device", lambda name: Device() if name == "cpu" else USELESS)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+
+    sandbox = open_sandbox(trust=True, device=AUTO)
+    assert (sandbox.level, sandbox.has_cuda) == (5, False)
+    assert "answers compute on the CPU: At level 5 the device cuda runs no kernel" in sandbox.notes[-1]
+
+    record = judge(find("04_read_a_graph"), {"answer": "def read_graph(rows):\n    return {}"}, sandbox=sandbox, seed=1)
+    assert record.status == "graded", record.message
 
 
 def test_auto_is_the_usual_sandbox_where_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -255,6 +255,16 @@ def test_a_level_is_offered_only_if_a_kernel_runs_there(
     assert bool(attempt.sandbox) == (failure == "")
 
 
+def test_level_5_has_a_gpu_only_if_a_kernel_runs_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = Device("cuda:0", ("/dev/zero",))
+    monkeypatch.setattr(selection, "KERNEL", "assert True")
+    assert selection._plain.__wrapped__(True, gpu).has_cuda
+
+    monkeypatch.setattr(selection, "KERNEL", "raise RuntimeError('no kernel image is available')")
+    with pytest.raises(SandboxError, match=r"At level 5 the device cuda:0 runs no kernel \(RuntimeError: no kernel"):
+        selection._plain.__wrapped__(True, gpu)
+
+
 def test_the_driver_gets_the_memory_files_that_it_needs() -> None:
     rules = Bubblewrap(None, GPU_1)._rules()
 
