@@ -32,9 +32,15 @@ def schedule_answer(entry: Callable[..., Any]) -> Handlers:
             if request.operator:
                 _fuse(schedule, found, request.operator)
         part = schedule.build().train(request.training).get_submodule(request.part)
-        if request.part and not isinstance(part, torch.fx.GraphModule):
+        if not request.part:
+            return written(_graph_of(part))
+        if not isinstance(part, torch.fx.GraphModule):
             raise NotScheduledError(f"{request.part} is a {type(part).__name__}: it was not traced.")
-        return written(_graph_of(part, request.part))
+        for name in (node.target for node in part.graph.find_nodes(op="call_module")):
+            if not (kind := type(part.get_submodule(name))).__module__.startswith("torch.nn."):
+                told = f"{request.part} is no flat graph: {name}, a {kind.__name__}, is one node of it. "
+                raise NotScheduledError(f"{told}What it is made of has to be changed first, then traced.")
+        return written(part)
 
     return {Schedule: build}
 
@@ -67,14 +73,14 @@ def _fuse(schedule: Any, found: Any, operator: str) -> None:
         schedule.fuse(found, compiler=getattr(course_lib.kernels, operator))
 
 
-def _graph_of(part: torch.nn.Module, path: str) -> torch.fx.GraphModule:
-    """Return the operators of `part`, down to the modules of torch.nn."""
+def _graph_of(model: torch.nn.Module) -> torch.fx.GraphModule:
+    """Return the operators of `model`, down to the modules of torch.nn."""
     tracer = _PartsTracer()
     try:
-        return torch.fx.GraphModule(part, tracer.trace(part))
+        return torch.fx.GraphModule(model, tracer.trace(model))
     except Exception as error:  # student code in the schedule may raise anything
         raise NotScheduledError(
-            f"The graph of {path or 'the model'} cannot be read: {type(error).__name__}: {error}. "
+            f"The graph of the model cannot be read: {type(error).__name__}: {error}. "
             "A part that you put in has to be traceable by torch.fx: no loop over a tensor, no branch on its values. "
             'What you fuse needs compiler="eager" or an operator of course_lib.kernels.'
         ) from None

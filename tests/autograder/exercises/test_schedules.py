@@ -23,6 +23,7 @@ THOUGHT = [
         "the part of every layer",
         "decompose both of the part's linear layers",
     ),
+    ("06_trace_by_need", "traced first", "the part of every layer", "has to be changed first, then traced"),
     ("06_trace_by_need", "the whole model", "the part of every layer", "trace a part of it"),
     ("06_find_bias_gelu", "by function only", "a class of its own, called fast_gelu", "find it with call_module"),
     ("06_fuse_block_ends", "the first layer only", "all layers", "Only some blocks end in the fused call"),

@@ -45,7 +45,13 @@ HIDDEN = HiddenPart(
         ANSWERS.reference(8),
         ANSWERS.file("by the paths that we know", 8, below=True),
         ANSWERS.edited("with the biases inside", 0, ("schedule[path][name].decompose()", "pass")),
+        ANSWERS.edited(
+            "traced first",
+            0,
+            ("            schedule[path].trace()\n", ""),
+            ("            for name,", "            schedule[path].trace()\n            for name,"),
+        ),
         Control("the whole model", "def trace_feed_forwards(schedule):\n    return schedule.trace()\n", 0),
-        ANSWERS.file("one level only", 4, below=True),
+        ANSWERS.file("one level only", 0),
     ),
 )
