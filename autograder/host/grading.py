@@ -44,7 +44,8 @@ def untouched(exercise: Exercise, answers: Mapping[str, str]) -> ExerciseRecord 
     text = answers.get(exercise.id)
     if text is None:
         return not_found(
-            exercise, f"The notebook has no answer cell for {exercise.id}; its cell was deleted or renamed."
+            exercise,
+            f"The notebook has no answer cell for {exercise.id}: it was deleted, renamed, or added after your copy.",
         )
     if stubs_in(text).leave_unanswered(exercise.entry_point):
         return not_found(exercise, "Not answered yet.")

@@ -24,7 +24,8 @@ from typing import Any
 import nbformat
 
 from autograder.classroom.nbgrader.feedback import FeedbackExporter
-from autograder.classroom.nbgrader.repair import ReleasedCell, rebuilt, repaired
+from autograder.classroom.nbgrader.releases import ReleasedCell
+from autograder.classroom.nbgrader.repair import rebuilt, repaired
 from autograder.classroom.submission import SubmissionError, parse_submission
 from autograder.exercises import all_exercises, find
 from autograder.exercises.registry import hidden_part

@@ -1,6 +1,7 @@
 """Build the students' notebooks: check the source, remove the solutions, and check that no secret leaked."""
 
 import ast
+import contextlib
 import json
 import math
 import shutil
@@ -9,9 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from nbgrader.api import MissingEntry
+
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.nbgrader.leaks import leaks, secret_fingerprints
 from autograder.classroom.nbgrader.markers import marker_problems, without_solutions
+from autograder.classroom.nbgrader.releases import FILE as RELEASES
+from autograder.classroom.nbgrader.releases import keep_release
 from autograder.classroom.status import REFUSED, CommandError
 from autograder.exercises import all_exercises, find, of_assignment
 from autograder.exercises.registry import hidden_folder
@@ -50,14 +55,24 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
         problems += [f"{name}: {problem}" for problem in notebook_problems(notebook, name)]
     if problems:
         raise ReleaseError(problems)
+    _keep_cells(course, chosen)  # of a release from before they were kept
     for name in chosen:
         course.do("generate_assignment", name)
+    _keep_cells(course, chosen)
     if (course.source / "README.md").is_file():
         shutil.copy(course.source / "README.md", course.release)
     found = leaks(course.release, secret_fingerprints(course.source, hidden))
     if found:
         raise ReleaseError(found)
     return chosen
+
+
+def _keep_cells(course: Course, assignments: Sequence[str]) -> None:
+    """Keep the cells of the notebooks as the gradebook has them now."""
+    with course.gradebook() as gradebook:
+        for name in assignments:
+            with contextlib.suppress(MissingEntry):  # it was never released
+                keep_release(course.journal.with_name(RELEASES), name, gradebook.find_notebook(name, name))
 
 
 def required_hidden_folder() -> Path:

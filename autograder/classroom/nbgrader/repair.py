@@ -8,12 +8,11 @@ itself is not changed.
 
 JupyterLab copies a cell's metadata when the cell is copied or split, and one such notebook would stop nbgrader's whole
 batch. Metadata edited by hand could cause more harm. So only the id of the exercise that a cell answers is used. The
-rest is written again from the gradebook, and each difference is noted.
+rest is written again from the gradebook. Each difference from the release that the student had is noted.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,21 @@ from nbformat import NotebookNode
 from nbformat.corpus.words import generate_corpus_id
 from nbformat.notebooknode import from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from nbgrader.api import Gradebook, SourceCell
+from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool
 
 from autograder.classroom.hand_in import HandedIn, read_hand_in
+from autograder.classroom.nbgrader.releases import (
+    FILE,
+    Cells,
+    ReleasedCell,
+    closest,
+    differing,
+    is_edited,
+    released_cells,
+    releases_of,
+)
 from autograder.classroom.pages.typesetting import PICTURE_TYPES
 
 NOTES_KEY = "autograder_notes"  # in the resources that nbconvert hands from the exporter to the preprocessors
@@ -36,12 +45,9 @@ CELL_CHARACTERS = 20_000  # the rest of a cell is cut off
 NOTEBOOK_CHARACTERS = 200_000  # in all cells; the longest lesson has 42,000
 PICTURE_CHARACTERS = 3_000_000  # in all pictures, in base 64: what an instructor or a student opens stays small
 NAME_CHARACTERS = 200
-SCHEMA_VERSION = 3
 _EMPTY: Mapping[str, Mapping[str, Any]] = {"code": {"outputs": [], "execution_count": None}, "markdown": {}, "raw": {}}
 _BASE_64 = re.compile(r"[A-Za-z0-9+/\n]*={0,2}\n?")
-_LINE_END = re.compile(r"\r\n?")  # editors and Git change the ends of lines
 _SAID = ("schema_version", "grade_id", "grade", "solution", "task", "locked", "points")
-_UNSAID = {"task": False}  # values that nbgrader itself omits
 
 
 class SubmissionExporter(NotebookExporter):
@@ -148,21 +154,6 @@ def _flat(metadata: object) -> dict[str, object] | None:
     return {key: given[key] for key in _SAID if isinstance(given.get(key), str | int | float)}
 
 
-@dataclass(frozen=True)
-class ReleasedCell:
-    """A cell as it was released, from the gradebook."""
-
-    id: str
-    cell_type: str
-    source: str
-    metadata: Mapping[str, Any]  # as nbgrader expects it
-
-    @property
-    def locked(self) -> bool:
-        """Return whether students must not change the cell."""
-        return bool(self.metadata["locked"])
-
-
 class RepairMetadata(NbGraderPreprocessor):
     """Repair the metadata in one of nbgrader's steps, and write the notes into the notebook's metadata."""
 
@@ -171,7 +162,8 @@ class RepairMetadata(NbGraderPreprocessor):
         names = resources["nbgrader"]
         with Gradebook(names["db_url"]) as gradebook:
             released = released_cells(gradebook.find_notebook(names["notebook"], names["assignment"]))
-        nb.cells, notes = repaired(nb.cells, released)
+        earlier = releases_of(Path(self.config.GradeOutsideKernel.journal).with_name(FILE), names["assignment"])
+        nb.cells, notes = repaired(nb.cells, released, earlier)
         for note in notes:
             self.log.warning("%s, %s: %s", names["student"], names["notebook"], note)
         notes = tuple(dict.fromkeys((*resources.get(NOTES_KEY, ()), *notes)))
@@ -180,34 +172,15 @@ class RepairMetadata(NbGraderPreprocessor):
         return nb, resources
 
 
-def released_cells(notebook: Any) -> dict[str, ReleasedCell]:
-    """Return the cells of a notebook from the gradebook, in order."""
-    points = {cell.name: cell.max_score for cell in (*notebook.grade_cells, *notebook.task_cells)}
-    kinds = {
-        "grade": {cell.name for cell in notebook.grade_cells},
-        "solution": {cell.name for cell in notebook.solution_cells},
-        "task": {cell.name for cell in notebook.task_cells},
-    }
-    return {cell.name: _released(cell, kinds, points) for cell in notebook.source_cells}
-
-
-def _released(cell: SourceCell, kinds: Mapping[str, set[str]], points: Mapping[str, float]) -> ReleasedCell:
-    metadata: dict[str, Any] = {kind: cell.name in names for kind, names in kinds.items()}
-    metadata |= {
-        "schema_version": SCHEMA_VERSION,
-        "grade_id": cell.name,
-        "locked": bool(cell.locked),
-        "cell_type": cell.cell_type,
-    }
-    if cell.name in points:
-        metadata["points"] = points[cell.name]
-    return ReleasedCell(cell.name, cell.cell_type, cell.source, metadata)
-
-
 def repaired(
-    cells: list[NotebookNode], released: Mapping[str, ReleasedCell]
+    cells: list[NotebookNode], released: Cells, earlier: Sequence[Cells] = ()
 ) -> tuple[list[NotebookNode], tuple[str, ...]]:
-    """Restore metadata, join duplicates, and put deleted check cells back; return the cells and notes."""
+    """Restore metadata, join duplicates, and put deleted check cells back; return the cells and notes.
+
+    The cells become as in `released`. The notes compare with the release that the notebook is closest to, which may be
+    one of the `earlier` ones.
+    """
+    handed_out = closest(cells, (released, *earlier))
     kept: list[NotebookNode] = []
     first: dict[str, NotebookNode] = {}
     notes: list[str] = []
@@ -215,7 +188,7 @@ def repaired(
         found = cell.metadata.pop("nbgrader", None)
         wanted = released.get(_grade_id(found))
         if wanted is None:
-            if found is not None:
+            if found is not None and _grade_id(found) not in handed_out:
                 notes.append(
                     f"A cell carried the grading metadata of no cell of this notebook ({_grade_id(found)!r:.80})."
                 )
@@ -223,10 +196,10 @@ def repaired(
         elif wanted.id in first:
             notes.append(_joined(first[wanted.id], cell, wanted))
         else:
-            notes += _differences(found, cell, wanted)
+            notes += _differences(found, cell, handed_out.get(wanted.id, wanted))
             first[wanted.id] = _released_cell(wanted, cell)
             kept.append(first[wanted.id])
-    notes += _put_back(kept, first, released)
+    notes += _put_back(kept, first, released, handed_out)
     return kept, tuple(dict.fromkeys(notes))
 
 
@@ -249,16 +222,10 @@ def _differences(found: Mapping[str, Any], cell: NotebookNode, wanted: ReleasedC
     if cell.cell_type != wanted.cell_type and wanted.locked:
         notes.append(f"The cell {wanted.id} had become a {cell.cell_type} cell; it is a {wanted.cell_type} cell again.")
     given_back = set(found) == {"grade_id"}  # by the reader of submissions, which has noted it
-    wrong = [
-        key
-        for key, value in wanted.metadata.items()
-        if key != "cell_type" and found.get(key, _UNSAID.get(key)) != value
-    ]
+    wrong = differing(found, wanted)
     if wrong and not given_back:
-        notes.append(
-            f"The cell {wanted.id} had changed grading metadata ({', '.join(sorted(wrong))}); it was restored."
-        )
-    if wanted.locked and _LINE_END.sub("\n", cell.source).strip() != wanted.source.strip():
+        notes.append(f"The cell {wanted.id} had changed grading metadata ({', '.join(wrong)}); it was restored.")
+    if wanted.locked and is_edited(cell, wanted):
         notes.append(f"The locked cell {wanted.id} had been edited; it was restored.")
     return notes
 
@@ -271,7 +238,7 @@ def _released_cell(wanted: ReleasedCell, cell: Mapping[str, Any]) -> NotebookNod
 
 
 def _put_back(
-    kept: list[NotebookNode], first: Mapping[str, NotebookNode], released: Mapping[str, ReleasedCell]
+    kept: list[NotebookNode], first: Mapping[str, NotebookNode], released: Cells, handed_out: Cells
 ) -> list[str]:
     """Insert deleted cells that carry points again, each after the cell that precedes it in the released notebook."""
     notes, position = [], 0
@@ -281,7 +248,7 @@ def _put_back(
         elif "points" in wanted.metadata:
             kept.insert(position, _released_cell(wanted, {"source": wanted.source, "metadata": {}}))
             position += 1
-            notes.append(f"The cell {wanted.id} had been deleted; it was put back.")
-        else:
+            notes += [f"The cell {wanted.id} had been deleted; it was put back."] * (wanted.id in handed_out)
+        elif wanted.id in handed_out:
             notes.append(f"The cell {wanted.id} had been deleted.")
     return notes

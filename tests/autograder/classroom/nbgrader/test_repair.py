@@ -10,7 +10,9 @@ import pytest
 from nbgrader.nbgraderformat import MetadataValidator
 
 from autograder.classroom.hand_in import read_hand_in
-from autograder.classroom.nbgrader.repair import CELL_CHARACTERS, ReleasedCell, readable_notebook, rebuilt, repaired
+from autograder.classroom.nbgrader import releases
+from autograder.classroom.nbgrader.releases import ReleasedCell
+from autograder.classroom.nbgrader.repair import CELL_CHARACTERS, readable_notebook, rebuilt, repaired
 from autograder.exercises.answer_cells import answers_in
 
 ANSWER, CHECK = "05_bias_silu_pass", "05_bias_silu_pass_check"
@@ -219,3 +221,53 @@ def test_a_course_that_is_not_released_is_no_fault_of_the_student(tmp_path: Path
     (tmp_path / "answer.ipynb").touch()
     with pytest.raises(OSError, match=r"missing\.ipynb"):
         readable_notebook(read_hand_in("a", "s", tmp_path / "answer.ipynb"), tmp_path / "missing.ipynb")
+
+
+def other_points(points: float) -> dict[str, ReleasedCell]:
+    """Return the release with other points of the check cell."""
+    check = RELEASED[CHECK]
+    return {**RELEASED, CHECK: replace(check, metadata={**check.metadata, "points": points})}
+
+
+def notes_of(released: dict[str, ReleasedCell], earlier: tuple[dict[str, ReleasedCell], ...], *cells: dict[str, Any]):
+    notebook = rebuilt({"cells": [*cells]})
+    made, notes = repaired(notebook.cells, released, earlier)
+    return notes, {c.metadata.nbgrader.grade_id: c.metadata.nbgrader.get("points") for c in made if c.metadata}
+
+
+def test_a_notebook_as_it_was_handed_out_is_no_finding_and_gets_the_present_points() -> None:
+    released, earlier = other_points(24.0), (RELEASED, other_points(6.0))
+    for points in (6.0, 12.0, 24.0):
+        notes, made = notes_of(released, earlier, HONEST[0], cell(CHECK, "check(...)", points=points))
+        assert (notes, made[CHECK]) == ((), 24.0)
+    assert "(points)" in notes_of(released, earlier, HONEST[0], cell(CHECK, "check(...)", points=400))[0][0]
+    assert "(points)" in notes_of(released, (), *HONEST)[0][0], "which nobody has released"
+
+
+def test_a_question_that_came_after_the_notebook_was_handed_out_is_not_called_deleted() -> None:
+    name = "05_later_check"
+    added = {**RELEASED, name: ReleasedCell(name, "code", "check(...)", {**RELEASED[CHECK].metadata, "grade_id": name})}
+    notes, made = notes_of(added, (RELEASED,), HONEST[0], HONEST[2])
+    assert (notes, name in made) == ((), True)
+    assert "put back" in notes_of(added, (), HONEST[0], HONEST[2])[0][0]
+    notes, made = notes_of(
+        RELEASED, (added,), *HONEST, {**HONEST[2], "metadata": {"nbgrader": dict(added[name].metadata)}}
+    )
+    assert (notes, name in made) == ((), False)
+
+
+def test_a_locked_cell_as_an_earlier_release_had_it_is_not_edited() -> None:
+    earlier = {**RELEASED, CHECK: replace(RELEASED[CHECK], source="check(1)")}
+    assert notes_of(RELEASED, (earlier,), HONEST[0], cell(CHECK, "check(1)", points=12.0))[0] == ()
+    assert "had been edited" in notes_of(RELEASED, (), HONEST[0], cell(CHECK, "check(1)"))[0][0]
+
+
+def test_releases_are_kept_once_each_and_the_newest_comes_first(tmp_path: Path, monkeypatch) -> None:
+    path, name = tmp_path / "releases.jsonl", "05_fx_rewrite"
+    for points in (12.0, 12.0, 24.0, 12.0):
+        monkeypatch.setattr(releases, "released_cells", lambda _, points=points: other_points(points))
+        releases.keep_release(path, name, None)
+    with path.open("a") as file:
+        file.write('{"assignment": "05_fx')  # by a writer that was killed
+    assert releases.releases_of(path, name) == (other_points(24.0), other_points(12.0))
+    assert releases.releases_of(path, "04_fx_capture") == ()
