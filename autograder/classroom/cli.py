@@ -18,6 +18,7 @@ from autograder.classroom.batch import stage
 from autograder.classroom.batch_command import add_batch
 from autograder.classroom.hand_in import grade_answers
 from autograder.classroom.new_exercise import MISTAKES, write_exercise
+from autograder.classroom.platforms.platform_results import FORMATS, results_json
 from autograder.classroom.sandbox_options import add_sandbox, open_chosen
 from autograder.classroom.status import DIFFERENT, DONE, OUR_FAILURE, UsageError, run_command
 from autograder.classroom.submission import SubmissionError, read_bytes, read_submission
@@ -69,7 +70,11 @@ def _parser() -> argparse.ArgumentParser:
     check.set_defaults(run=_check)
     for command in (grade, check):
         add_sandbox(command)
-        command.add_argument("--json", action="store_true", help="print the record as one line of JSON")
+        printed = command.add_mutually_exclusive_group()
+        printed.add_argument("--json", action="store_true", help="print the record as one line of JSON")
+        if command is grade:
+            what = "print Gradescope's results.json, or Classroom 50's result.json"
+            printed.add_argument("--format", choices=FORMATS, help=what)
         command.add_argument("--seed", type=int, help="draw the inputs from this seed instead of a secret one")
     _add_questions(commands)
     return parser
@@ -130,6 +135,9 @@ def _grade(options: argparse.Namespace) -> int:
         notes=submission.notes,
         show_speed=True,
     )
+    if options.format:
+        print(results_json(record, options.format, os.environ))
+        return DONE
     return _finish(record, options.json)
 
 
