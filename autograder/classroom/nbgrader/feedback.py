@@ -31,6 +31,7 @@ from nbgrader.utils import notebook_hash
 from traitlets import Bool
 
 from autograder.classroom.nbgrader.extensions import end_of
+from autograder.classroom.nbgrader.feedback_head import head
 from autograder.classroom.nbgrader.hooks import FILTERS
 from autograder.classroom.nbgrader.quarantine import SECRET, TIMESTAMP
 from autograder.classroom.notes import other_names
@@ -91,6 +92,7 @@ class FeedbackExporter(HTMLExporter):
     def _init_resources(self, resources: Resources | None) -> Resources:
         found: Resources = super()._init_resources(resources)
         include = found["include_css"]
+        found["feedback_head"] = head
         found["include_css"] = lambda name: Markup(_loading_nothing(include(name)))  # nbgrader's own
         return found
 

@@ -141,8 +141,9 @@ def install(config: Any) -> None:
         config[part][trait] = hook.configured
     ZipCollectApp.start = _collect_quietly
     # Formgrader's page loads MathJax from elsewhere, so ours extends it; feedback has its own exporter
-    config.HTMLExporter.template_file = str(Path(__file__).parents[1] / "pages/templates/manual_view.html.j2")
-    config.FeedbackExporter.template_file = "index.html.j2"
+    templates = Path(__file__).parents[1] / "pages/templates"
+    config.HTMLExporter.template_file = str(templates / "manual_view.html.j2")
+    config.FeedbackExporter.template_file = "feedback_page.html.j2"
 
 
 _collect = ZipCollectApp.start

@@ -21,14 +21,15 @@ from traitlets import Bool, Unicode
 from autograder.classroom.batch import Journal, JournalError, find_record, secret_seed
 from autograder.classroom.exercise_versions import POINTS
 from autograder.classroom.hand_in import HandedIn, read_hand_in
+from autograder.classroom.nbgrader.feedback_head import CHECK, KEY, said_of
 from autograder.classroom.nbgrader.repair import NOTEBOOK_KEY
+from autograder.exercises import find
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SubmissionRecord
 from autograder.host.report import exercise_html
 from autograder.host.report.wording import number
 from autograder.host.sandbox import Sandbox, open_sandbox
 from autograder.host.settings import DEVICES, Settings, SettingsError, is_device_choice, read_settings
 
-CHECK = "_check"
 JOURNAL_WAIT_S = 60.0
 
 
@@ -51,16 +52,17 @@ class GradeOutsideKernel(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Grade one notebook, or read its record from the journal."""
         record = self._record(resources["nbgrader"])
-        graded = {exercise.id: exercise for exercise in record.exercises}
+        graded = {one.id: one for one in record.exercises}
         notes = tuple(dict.fromkeys((*record.notes, *nb.metadata.get(NOTEBOOK_KEY, {}).get("notes", ()))))
         for cell in nb.cells:
             if cell.cell_type == "code" and utils.is_grade(cell) and not utils.is_solution(cell):
                 name = cell.metadata.nbgrader["grade_id"]
-                if name.removesuffix(CHECK) not in graded:
+                exercise = graded.get(name.removesuffix(CHECK))
+                if exercise is None:
                     raise NotGradedError(
                         f"The cell {name} carries points, but no exercise of the grader belongs to it."
                     )
-                write_mark(cell, graded[name.removesuffix(CHECK)], notes)
+                write_mark(cell, exercise, notes, title=find(exercise.id).title)
         return nb, resources
 
     def _record(self, names: dict[str, str]) -> SubmissionRecord:
@@ -130,13 +132,14 @@ def write_down(record: SubmissionRecord, path: Path, *, wait_s: float = JOURNAL_
             time.sleep(0.2)
 
 
-def write_mark(cell: NotebookNode, exercise: ExerciseRecord, notes: Sequence[str] = ()) -> None:
+def write_mark(cell: NotebookNode, exercise: ExerciseRecord, notes: Sequence[str] = (), *, title: str = "") -> None:
     """Set the only output of the check cell: the mark as a built-in float for nbgrader, and the report as HTML."""
     most = float(cell.metadata.nbgrader["points"])
     mark = mark_of(exercise, most)
     report = exercise_html(exercise, notes=(*notes, *_scaled(exercise, most)))
     data = {"text/plain": repr(mark), "text/html": str(report)}
-    cell.outputs = [new_output("execute_result", data=data, execution_count=1)]
+    said = {KEY: said_of(exercise, title)}  # for the head of the feedback page
+    cell.outputs = [new_output("execute_result", data=data, metadata=said, execution_count=1)]
     cell.execution_count = 1
 
 

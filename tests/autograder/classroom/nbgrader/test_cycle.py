@@ -224,6 +224,9 @@ def test_what_cannot_be_read_stands_in_report_and_feedback_with_a_reason(course,
     assert f"{NAME}.ipynb" in entry
     feedback = (course.feedback / student / NAME / f"{NAME}.html").read_text()
     assert "graded as an empty notebook" in feedback
+    begin = feedback.split("</header>")[0]
+    assert "points, 0 %" in begin
+    assert 'href="#04_read_a_graph_check"' in begin
 
 
 def test_the_file_stays_as_it_was_handed_in(course: Course, graded: Graded) -> None:

@@ -9,8 +9,11 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.classroom.nbgrader.course import open_course
 from autograder.classroom.nbgrader.feedback import CompiledTemplates, FeedbackExporter
+from autograder.classroom.nbgrader.feedback_head import head
+from autograder.classroom.nbgrader.outside_kernel import write_mark
 from autograder.classroom.pages import filters
 from autograder.classroom.pages.typesetting import typeset
+from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
 
 
 @pytest.fixture
@@ -86,3 +89,59 @@ def test_nbgrader_makes_feedback_so(tmp_path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("COURSE_WORK", str(tmp_path))
     named = open_course().api.config.GenerateFeedback.exporter_class
     assert named == f"{FeedbackExporter.__module__}.{FeedbackExporter.__name__}"
+
+
+def graded_cell(*checks: CheckRecord, status: ExerciseStatus = ExerciseStatus.GRADED, message: str = "", score=None):
+    """Return a check cell as the grading step leaves it, and the gradebook's marks on it."""
+    points, most = (sum(getattr(check, part) for check in checks) for part in ("points", "max_points"))
+    cell = new_code_cell("check()", metadata={"nbgrader": {"grade_id": "04_x_check", "grade": True, "points": most}})
+    write_mark(cell, ExerciseRecord("04_x", "value", points, most, status, message, checks), title="Read <a graph>")
+    cell.metadata["nbgrader"]["score"] = points if score is None else score
+    return cell
+
+
+def check(name: str, passed: bool, message: str = "", *, hidden: bool = False) -> CheckRecord:
+    status = CheckStatus.PASSED if passed else CheckStatus.FAILED
+    return CheckRecord(name, "odd sizes", hidden, status, 2.0 * passed, 2.0, message)
+
+
+def head_of(*cells) -> str:
+    return head(new_notebook(cells=cells), {"notebook": "04_fx", "score": 3.0, "max_score": 6.0, "late_penalty": 1.0})
+
+
+def test_the_head_begins_with_what_was_earned_and_names_the_first_failure() -> None:
+    seen = head_of(
+        graded_cell(check("names", True), check("order", False, "Got `b`, <b>first</b>."), check("c", False))
+    )
+
+    assert "3 of 6 points, 50 %, after 1 for handing in late" in seen
+    assert '<a href="#04_x_check">Read &lt;a graph&gt;</a>' in seen
+    assert "2 / 6" in seen
+    assert "order: Got <code>b</code>, &lt;b&gt;first&lt;/b&gt;." in seen
+
+
+def test_of_hidden_checks_the_head_says_the_category_only() -> None:
+    seen = head_of(graded_cell(check("names", True), check("secret", False, "of 3 nodes", hidden=True)))
+    assert "Hidden checks that failed: odd sizes." in seen
+    assert "secret" not in seen
+    assert "of 3 nodes" not in seen
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (ExerciseStatus.NOT_FOUND, "Not answered. There is no cell."),
+        (ExerciseStatus.TIMED_OUT, "Stopped at the time limit. There is no cell."),
+    ],
+)
+def test_an_answer_that_was_not_graded_says_why(status: ExerciseStatus, said: str) -> None:
+    assert said in head_of(graded_cell(check("names", False), status=status, message="There is no cell."))
+
+
+def test_the_head_shows_the_points_that_a_person_gave() -> None:
+    assert "1.5 / 2" in head_of(graded_cell(check("names", False), score=1.5))
+
+
+def test_what_a_student_put_into_a_cell_is_no_part_of_the_head() -> None:
+    cell = new_code_cell("check()", metadata={"nbgrader": {"grade_id": "04_x_check", "grade": True, "points": 2}})
+    assert "✓" not in head_of(cell)

@@ -1,5 +1,6 @@
 """What a browser would load or run for a page, found by reading the page as a browser does."""
 
+import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -60,8 +61,12 @@ def policy(page: str) -> str:
 
 
 def pages_that_load_or_run(folder: Path) -> dict[str, list[str]]:
-    """Return what each page below `folder` loads or runs, of the pages that do; there has to be a page."""
+    """Return what each page below `folder` loads, runs or leads to, but for other pages there; there has to be one."""
     pages = {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in folder.rglob("*.html")}
     assert pages
     without_policy = {name: ["no policy"] for name, page in pages.items() if "default-src 'none'" not in policy(page)}
-    return without_policy | {name: found for name, page in pages.items() if (found := loaded_or_run(page))}
+    inside = {
+        name: {f"a href={os.path.relpath(folder / other, (folder / name).parent)}" for other in pages} for name in pages
+    }  # links from one of these pages to another
+    found = {name: [one for one in loaded_or_run(page) if one not in inside[name]] for name, page in pages.items()}
+    return without_policy | {name: loaded for name, loaded in found.items() if loaded}
