@@ -135,6 +135,8 @@ def swapped_dimensions(node: fx.Node) -> tuple[int, int] | None:
     >>> swapped_dimensions(list(graph.nodes)[1])
     (1, 2)
     """
+    if not node.all_input_nodes:  # such as a permutation of a number
+        return None
     if node.op == "call_function" and node.target is getattr:
         return (-2, -1) if node.args[1:] == ("mT",) else None
     if node.op == "call_function" and node.target is torch.ops.aten.mT.default:

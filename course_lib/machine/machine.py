@@ -182,8 +182,14 @@ ROWWISE: Mapping[str, Callable[..., torch.Tensor]] = {
 
 
 def compute(name: str, operands: Sequence[torch.Tensor | Operand], dtype: torch.dtype | None) -> torch.Tensor:
-    """Return the result of an arithmetic instruction, in the dtype that is asked for."""
+    """Return the result of an arithmetic instruction, in the dtype that is asked for.
+
+    Raises `BackendError` for operands that it does not take, such as a comparison for `neg`.
+    """
     if name == "set":
         return torch.tensor(operands[0], dtype=dtype)
-    value: torch.Tensor = COLUMNWISE[name](*operands)
+    try:
+        value: torch.Tensor = COLUMNWISE[name](*operands)
+    except (RuntimeError, TypeError) as error:  # neg of a comparison, and of a number
+        raise BackendError(f"`{name}` does not take these operands: {error}") from None
     return value if dtype is None else value.to(dtype)

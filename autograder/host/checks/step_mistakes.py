@@ -13,6 +13,7 @@ from torch import fx, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
+from autograder.host import comparison
 from autograder.host.traced import Traced
 from course_lib.kernels.dropout import dropout_factors, uniform_numbers
 from course_lib.kernels.replayed_draws import ReplayedDraws, position_factors
@@ -50,8 +51,7 @@ def named_mistake(
 
 
 def _same(found: torch.Tensor, made: torch.Tensor) -> bool:
-    largest = float(made.abs().max())
-    return found.shape == made.shape and float((found - made).abs().max()) <= SAME * largest
+    return comparison.alike(found, made, rtol=0, atol=SAME * float(made.abs().max()))
 
 
 def _made(

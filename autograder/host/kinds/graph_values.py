@@ -15,6 +15,7 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Reply, as_tuple
 from autograder.host.session import AnswerFailedError
 from autograder.host.traced import Traced, any_fp64
+from course_lib.errors import GraphError
 from course_lib.kernels.replayed_draws import ReplayedDraws
 from course_lib.verify.error_rule import ROUNDINGS
 
@@ -93,7 +94,10 @@ def _told(artifact: Artifact, program: Traced) -> Iterator[None]:
 
 def _unread(artifact: Artifact, program: Traced) -> str:
     """Return a sentence about an input that the program reads and the result does not; empty if there is none."""
-    result = artifact.rebuilt().graph
+    try:
+        result = artifact.rebuilt().graph
+    except GraphError:  # of arguments that were changed for a message, and are too many now
+        return ""
     inputs = (graph.find_nodes(op="placeholder") for graph in (result, program.module.graph))
     names = [before.name for after, before in zip(*inputs, strict=False) if before.users and not after.users]
     return f" The result does not read the input `{names[0]}`." if names else ""

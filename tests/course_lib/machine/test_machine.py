@@ -35,6 +35,10 @@ WRONG = {
     "reads r2, into which nothing was written": program(load(R[0], X), Instruction("exp", R[1], (R[2],)), store(R[1])),
     "this machine has r0 to r3": program(load(R[4], X), store(R[4])),
     "nothing was spilled": program(Instruction("reload", R[0], slot=0), store(R[0])),
+    "`neg` does not take": program(
+        load(R[0], X), Instruction("lt", R[1], (R[0], 0)), Instruction("neg", R[1], (R[1],)), store(R[1])
+    ),
+    "`or` does not take": program(load(R[0], X), Instruction("or", R[1], (R[0], 1)), store(R[1])),
 }
 
 

@@ -102,6 +102,12 @@ SLIPS: tuple[Any, ...] = (
 )
 """Likely slips: name, marks, whether it gets less, and edits of the reference."""
 
+NEGATED = (
+    "return [row for each in rows for row in ([each, ['lt', each[1], each[1], 0], ['neg', each[1], each[1]]] if "
+    "each[0] == 'load' else [each])]"
+)
+"""What no tensor library does: it negates a truth."""
+
 HIDDEN = HiddenPart(
     checks=(
         Check(
@@ -170,5 +176,6 @@ HIDDEN = HiddenPart(
         ANSWERS.file("every value through memory", 8.5, below=True),
         ANSWERS.file("spills as the library does", 15.4, below=True),
         Control("no rows", "def lower_region(region):\n    return []\n", 0),
+        ANSWERS.edited("comparisons are negated", 0, ("return rows", NEGATED)),
     ),
 )

@@ -93,6 +93,13 @@ ATOMIC = (
     ("tl.store(by_shift_ptr +", "tl.atomic_add(by_shift_ptr +"),
 )
 """Several programs of backward add to memory that three more launches fill with zeros."""
+TRUE_OR_FALSE = (
+    "    gm.graph.eliminate_dead_code()\n",
+    "    output = gm.graph.output_node()\n"
+    "    with gm.graph.inserting_before(output):\n"
+    "        output.args = (gm.graph.call_function(operator.gt, (output.args[0], 0.0)),)\n"
+    "    gm.graph.eliminate_dead_code()\n",
+)
 NOTHING_LEFT = """
 def optimise(gm):
     output = next(iter(gm.graph.find_nodes(op="output")))
@@ -125,6 +132,7 @@ HIDDEN = HiddenPart(
             edited(OWN.answer, ("    y = torch.empty_like(x)\n", "    y = torch.layer_norm(x, (columns,))\n")),
             0,
         ),
+        Control("its own operator, and an output that is true or false", edited(OWN.answer, TRUE_OR_FALSE), 0),
         Control("unchanged", "def optimise(gm):\n    return gm\n", 0),
         Control("cheap and wrong", NOTHING_LEFT, 0),
         ANSWERS.edited("dropout is gone", 0, ("modules[drop.target].p,", "0.0,")),

@@ -129,6 +129,18 @@ ALWAYS = (
     "def fuse_bias_gelu(graph_module):\n    fuse_loosely(graph_module, lambda match: {})\n    return graph_module\n"
 )
 
+KEYWORDS = """
+def fuse_bias_gelu(graph_module):
+    x, *_, bias = graph_module.graph.find_nodes(op="placeholder")
+    (output,) = graph_module.graph.find_nodes(op="output")
+    with graph_module.graph.inserting_before(output):
+        odd = {f"k{number}": 1.0 for number in range(100)}
+        output.args = (graph_module.graph.call_function(torch.ops.course_lib.bias_gelu.default, (x, bias), odd),)
+    graph_module.graph.eliminate_dead_code()
+    graph_module.recompile()
+    return graph_module
+"""
+
 HIDDEN = HiddenPart(
     checks=(
         Check("other ranks, dtypes and places", "spellings", 2, rewrites(FUSED, OPERATOR)),
@@ -242,6 +254,7 @@ HIDDEN = HiddenPart(
             ("column.dtype == rows.dtype", "column.dtype == rows.dtype == torch.float32"),
             below=True,
         ),
+        Control("a hundred keywords", KEYWORDS, 0),
         Control("accepts everything", ALWAYS.format("True"), 3.5),
         Control("refuses everything", ALWAYS.format("False"), 0),
     ),

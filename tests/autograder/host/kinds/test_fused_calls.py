@@ -1,5 +1,7 @@
 """Swapped arguments and erased writes are read from the graph, so that wrong numbers get a reason."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import fx
@@ -9,8 +11,10 @@ from autograder.host.artifacts import Artifact
 from autograder.host.artifacts.operator_calls import read_calls
 from autograder.host.draw import Draw
 from autograder.host.kinds.fused_calls import differing_literals, erased_write, swaps, with_literals
+from autograder.host.kinds.graph_values import _unread
 from autograder.host.traced import Program, TensorSpec, traced
 from course_lib.graph import from_data, to_data
+from course_lib.graph.data.reader import MAX_KEYWORDS
 
 FUSED = "torch.ops.course_lib.bias_silu"
 ROWS = TensorSpec((4, 8))
@@ -83,3 +87,19 @@ def test_a_write_that_is_gone_is_named(result, name):
     said = erased_write(artifact_of(result), program)
 
     assert said.startswith(f"The call of {name} is gone") if name else not said
+
+
+def test_a_swap_that_makes_too_many_arguments_gives_no_reason():
+    def called(x, b):
+        return torch.ops.course_lib.bias_silu(x, b)
+
+    def written(keywords):
+        artifact = artifact_of(called)
+        nodes = [dict(node) for node in artifact.graph["nodes"]]
+        nodes[2]["kwargs"] = {f"k{number}": 1 for number in range(keywords)}
+        return replace(artifact, graph={**artifact.graph, "nodes": nodes})
+
+    program = traced(Program("`called`", lambda: called, (ROWS, TensorSpec((8,))), 1), Draw(3, "keywords"))
+    for keywords in (0, MAX_KEYWORDS):
+        (swap,) = swaps(written(keywords), FUSED)
+        assert _unread(swap.artifact, program) == ""
