@@ -201,6 +201,7 @@ class ExerciseRecord:
     copies: tuple[CopyRecord, ...] = ()
     undisturbed: bool = False  # timed out, though it had hardly waited for a processor
     version: Mapping[str, str] = field(default_factory=dict)  # what the marks depend on; empty in older records
+    counts: bool = True  # False in a report of a course that leaves the exercise out of its marks
 
     @property
     def was_disturbed(self) -> bool:
@@ -247,12 +248,12 @@ class SubmissionRecord:
     @property
     def points(self) -> float:
         """Return the points earned, over all exercises."""
-        return round(sum(e.points for e in self.exercises), 6)
+        return round(sum(e.points for e in self.exercises if e.counts), 6)
 
     @property
     def max_points(self) -> float:
         """Return the points that could be earned in the assessed checks."""
-        return round(sum(e.max_points for e in self.exercises), 6)
+        return round(sum(e.max_points for e in self.exercises if e.counts), 6)
 
     @property
     def key(self) -> tuple[str, str, str, str]:

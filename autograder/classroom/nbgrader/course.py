@@ -1,10 +1,12 @@
 """Open the course: its folders and nbgrader's interface to them, as nbgrader_config.py sets them."""
 
+import copy
 import re
+import sqlite3
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nbgrader.api import Gradebook
@@ -38,6 +40,7 @@ class Course:
     journal: Path
     seed_file: Path
     quarantine: Path  # files that were moved out of submitted/, with unchanged bytes
+    settings: Path  # course.toml
     api: NbGraderAPI = field(repr=False, compare=False)
 
     @property
@@ -56,6 +59,13 @@ class Course:
         """Open nbgrader's database of this course."""
         return Gradebook(self.api.coursedir.db_url, self.api.coursedir.course_id)
 
+    def elsewhere(self, release: Path, db_url: str = "") -> "Course":
+        """Return this course with another folder of released notebooks and, if `db_url` is given, another gradebook."""
+        config = copy.deepcopy(self.api.config)
+        config.CourseDirectory.release_directory = str(release)
+        config.CourseDirectory.db_url = db_url or self.api.coursedir.db_url
+        return replace(self, release=release, api=NbGraderAPI(config=config))
+
     def do(self, step: str, *arguments: str) -> str:
         """Run one step of nbgrader, overwrite the output of an earlier run, and return the log.
 
@@ -72,6 +82,16 @@ class Course:
             said = errors[-1] if errors else "\n".join(log.strip().splitlines()[-12:])
             raise NbgraderError(f"nbgrader {step} {' '.join(arguments)}: {said}")
         return str(answer.get("log", ""))
+
+
+def gradebook_copy(course: Course, path: Path) -> str:
+    """Copy the gradebook, if there is one yet, to the file `path`, and return the address of the copy."""
+    address = "sqlite:///"
+    original = Path(course.api.coursedir.db_url.removeprefix(address))
+    if original.is_file():
+        with closing(sqlite3.connect(original)) as source, closing(sqlite3.connect(path)) as target:
+            source.backup(target)
+    return f"{address}{path}"
 
 
 @contextmanager
@@ -103,5 +123,6 @@ def open_course(root: Path | None = None, *, submitted: Path | None = None) -> C
         journal=Path(ours.journal),
         seed_file=Path(ours.seed_file),
         quarantine=Path(ours.quarantine),
+        settings=Path(ours.settings),
         api=api,
     )

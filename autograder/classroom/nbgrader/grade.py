@@ -5,7 +5,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from autograder.classroom.batch import (
 from autograder.classroom.exercise_versions import out_of_date
 from autograder.classroom.hand_in import HandedIn, folders_handed_in, read_hand_in, unread
 from autograder.classroom.nbgrader.course import Course
+from autograder.classroom.nbgrader.dropped import enter_dropped, told
 from autograder.classroom.nbgrader.entry import enter
 from autograder.classroom.nbgrader.export import CanvasExport, MarksExport
 from autograder.classroom.nbgrader.extensions import extended
@@ -75,15 +76,17 @@ def grade_course(
     corrections = correct_submissions(course.submitted, course.quarantine, chosen, course.assignments)
     for done in corrections:
         print(f"Folder {one_line('/'.join(filter(None, (done.student, done.assignment))))}: {one_line(done.sentence)}")
+    dropped = enter_dropped(course)
     hand_ins = list(_read(course, chosen, corrections))
     seed = secret_seed(course.seed_file)
     run = _grade(course, hand_ins, engine, seed)
     aside, marked = enter(course, dict(zip(hand_ins, run.records, strict=True)))
-    records, unread = with_points_by_hand(course, [_with_repairs(course, record) for record in run.records])
+    records, unread = with_points_by_hand(course, [_with_repairs(course, record) for record in run.records], dropped)
+    records = tuple(_counted(record, dropped) for record in records)
     environment = this_environment(("secret seed, fingerprint", fingerprint(seed)))
     stale = out_of_date(record for record in run.records if is_final(record))
     more_time = extended(course, {(one.assignment, one.student) for one in hand_ins})
-    also = [*unread, *stale, *more_time, *_to_look_at(course, corrections, aside, run)]
+    also = [*unread, *stale, *more_time, *told(dropped), *_to_look_at(course, corrections, aside, run)]
     summary = summarise(records, also, absent=without_hand_in(course, hand_ins), names=_names(course))
     page, text = _write_report(summary, report, title, environment)
     csv = export_csv(course, course.journal.parent / "grades.csv", {hand_in.assignment for hand_in in hand_ins})
@@ -100,6 +103,11 @@ def _read(course: Course, chosen: Sequence[str], corrections: Sequence[Correctio
             yield unread(assignment, student, path, fault)
         elif not fault:
             yield read_hand_in(assignment, student, path, course.quarantine).without_notebook()
+
+
+def _counted(record: SubmissionRecord, dropped: Collection[str]) -> SubmissionRecord:
+    """Return the record with the dropped exercises marked as such, for the report."""
+    return replace(record, exercises=tuple(replace(e, counts=e.id not in dropped) for e in record.exercises))
 
 
 def _names(course: Course) -> dict[str, str]:

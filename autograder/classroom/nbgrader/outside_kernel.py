@@ -147,6 +147,8 @@ def mark_of(exercise: ExerciseRecord, most: float) -> float:
     """Return the mark of a cell worth `most` points: the share of the assessed points, times `most`."""
     if why := without_mark([exercise]):
         raise NotGradedError(f"{exercise.id}: {why}")
+    if most == 0:
+        return 0.0
     if exercise.max_points <= 0:
         raise NotGradedError(f"Nothing of {exercise.id} could be assessed on this machine; grade it on another one.")
     share = float(exercise.points) / float(exercise.max_points)
@@ -156,6 +158,8 @@ def mark_of(exercise: ExerciseRecord, most: float) -> float:
 
 
 def _scaled(exercise: ExerciseRecord, most: float) -> list[str]:
+    if most == 0:
+        return ["Your instructor left this exercise out of the marks: it is graded and shown, and counts nothing."]
     if math.isclose(exercise.max_points, most):
         return []
     assessed, whole = number(exercise.max_points), number(most)

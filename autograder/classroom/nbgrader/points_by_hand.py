@@ -4,14 +4,14 @@ An exercise with `by_hand` points has an answer cell that nbgrader calls manuall
 Formgrader and lie in the gradebook only, where nbgrader's export and feedback read them. The report is made of records.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from nbgrader.api import Gradebook, MissingEntry
 
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.report.attention import Attention, Urgency
-from autograder.exercises import find
+from autograder.exercises import all_exercises, find
 from autograder.host.records import (
     WITHOUT_MARK,
     CheckRecord,
@@ -25,11 +25,12 @@ CATEGORY = "by a person"
 
 
 def with_points_by_hand(
-    course: Course, records: Iterable[SubmissionRecord]
+    course: Course, records: Iterable[SubmissionRecord], dropped: Collection[str] = ()
 ) -> tuple[tuple[SubmissionRecord, ...], list[Attention]]:
     """Return the records with what a person gave, and an entry for each answer that nobody has read yet.
 
-    An answer that nobody has read has neither points nor a maximum for it. One that was left as released gets 0.
+    `dropped` names exercises whose points do not count. An answer that nobody has read has neither points nor a maximum
+    for it. One that was left as released gets 0.
     """
     done: list[SubmissionRecord] = []
     unread: list[Attention] = []
@@ -37,7 +38,8 @@ def with_points_by_hand(
         for record in records:
             exercises = []
             for one in record.exercises:
-                most = 0.0 if one.status in WITHOUT_MARK else find(one.id).by_hand
+                has_none = one.status in WITHOUT_MARK or one.id in dropped or one.id not in all_exercises()
+                most = 0.0 if has_none else find(one.id).by_hand
                 given, waits = _given(gradebook, record, one) if most else (None, False)
                 exercises.append(one if given is None else _with(one, min(max(given, 0.0), most), most))
                 if waits:

@@ -8,11 +8,13 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from nbgrader.api import MissingEntry
 
-from autograder.classroom.nbgrader.course import Course
+from autograder.classroom.nbgrader.course import Course, NbgraderError, gradebook_copy
+from autograder.classroom.nbgrader.dropped import enter_dropped
 from autograder.classroom.nbgrader.leaks import leaks, secret_fingerprints
 from autograder.classroom.nbgrader.markers import marker_problems, without_solutions
 from autograder.classroom.nbgrader.releases import FILE as RELEASES
@@ -43,9 +45,10 @@ class ReleaseError(CommandError):
 def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
     """Release `assignments`, by default all, and return their names.
 
-    Raises `ReleaseError` before writing if a source is wrong, and after writing if a secret leaked. In the second case
-    the written files must not be released. Raises `UsageError` for an unknown name, and `NbgraderError` if nbgrader
-    fails.
+    Raises `ReleaseError` if a source is wrong, if a secret would leak, or if a notebook that students have handed in
+    got other cells. Raises `UsageError` for an unknown name, and `NbgraderError` if nbgrader fails. Then nothing has
+    changed, neither a released file nor the gradebook: the notebooks are made in a new folder, first with a copy of the
+    gradebook.
     """
     chosen = course.chosen(assignments)
     hidden = required_hidden_folder()
@@ -55,16 +58,46 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
         problems += [f"{name}: {problem}" for problem in notebook_problems(notebook, name)]
     if problems:
         raise ReleaseError(problems)
-    _keep_cells(course, chosen)  # of a release from before they were kept
-    for name in chosen:
-        course.do("generate_assignment", name)
-    _keep_cells(course, chosen)
+    course.release.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=course.release.parent, prefix=".release.") as folder:  # on the same disk
+        made = Path(folder) / "made"
+        _generate(course.elsewhere(made, gradebook_copy(course, Path(folder) / "gradebook.db")), chosen)
+        if found := leaks(made, secret_fingerprints(course.source, hidden)):
+            raise ReleaseError(found)
+        _keep_cells(course, chosen)  # of a release from before they were kept
+        _generate(course.elsewhere(made), chosen)
+        _keep_cells(course, chosen)
+        for name in chosen:
+            _take_over(made / name, course.release / name)
+    enter_dropped(course)
     if (course.source / "README.md").is_file():
         shutil.copy(course.source / "README.md", course.release)
-    found = leaks(course.release, secret_fingerprints(course.source, hidden))
-    if found:
-        raise ReleaseError(found)
     return chosen
+
+
+def _generate(course: Course, names: Sequence[str]) -> None:
+    for name in names:
+        try:
+            course.do("generate_assignment", name)
+        except NbgraderError as error:
+            if "Cannot add or remove cells" not in str(error):
+                raise
+            told = (
+                f"{name}: students have handed it in, so nbgrader lets no cell with an id be added or taken out. Put "
+                "the cells back as they were. To leave an exercise out of marks, list it in `dropped` in course.toml."
+            )
+            raise ReleaseError([told]) from None
+
+
+def _take_over(made: Path, released: Path) -> None:
+    """Replace the files in the folder `released` by those in `made`, each one at once, and remove the others."""
+    names = {path.relative_to(made) for path in made.rglob("*") if path.is_file()}
+    for name in sorted(names):
+        (released / name).parent.mkdir(parents=True, exist_ok=True)
+        (made / name).replace(released / name)
+    for path in [path for path in released.rglob("*") if path.is_file()]:
+        if path.relative_to(released) not in names:
+            path.unlink()
 
 
 def _keep_cells(course: Course, assignments: Sequence[str]) -> None:

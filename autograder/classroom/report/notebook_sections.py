@@ -69,7 +69,7 @@ def _exercises(summary: ClassSummary, notebook: Notebook) -> Html:
     heads = ("exercise", "kind", "#points", "#mean", "#full marks", "#answers by percent, 0 to 100")
     rows = [
         (
-            e.id,
+            e.heading,
             e.kind,
             number(e.max_points),
             joined(number(round(e.mean, 1)), bar(e.mean, e.max_points)),

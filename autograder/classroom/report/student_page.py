@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from autograder.classroom.report.copies import copies
 from autograder.classroom.report.parts import bar, document, section, short, table
 from autograder.classroom.report.summary import ClassSummary, Student
-from autograder.host.records import SubmissionRecord
+from autograder.host.records import ExerciseRecord, SubmissionRecord
 from autograder.host.report.exercise_html import exercise_html
 from autograder.host.report.safe_text import Html, element, joined, one_line
 from autograder.host.report.wording import marks, percent
@@ -72,9 +72,16 @@ def _answers(record: SubmissionRecord) -> Iterator[Html]:
         yield element("p", one_line(note, limit=800))
     yield element(
         "div",
-        *(element("div", exercise_html(e, show_hidden=True), id=_place(e.id)) for e in record.exercises),
+        *(
+            element("div", exercise_html(e, show_hidden=True, notes=_notes(e)), id=_place(e.id))
+            for e in record.exercises
+        ),
         class_="pair",
     )
+
+
+def _notes(exercise: ExerciseRecord) -> tuple[str, ...]:
+    return () if exercise.counts else ("Graded and shown, and left out of the marks by course.toml.",)
 
 
 def _place(exercise: str) -> str:

@@ -58,6 +58,12 @@ class Exercise:
     full: int  # number of students with all points
     handed_in: int
     bins: tuple[int, ...]  # number of students by percent of the points, in `EXERCISE_BINS` equal bins
+    counts: bool  # False if the course leaves it out of its marks
+
+    @property
+    def heading(self) -> str:
+        """Return the exercise's id, and that it does not count if it does not."""
+        return self.id if self.counts else f"{self.id} (not counted)"
 
 
 @dataclass(frozen=True)
@@ -161,7 +167,7 @@ def _exercise(name: str, of_class: Sequence[ExerciseRecord]) -> Exercise:
     full = sum(1 for e in assessed if e.max_points > 0 and e.points >= e.max_points - 1e-9)
     mean = fmean(e.points for e in assessed) if assessed else 0.0
     bins = _bins((percent(e.points, e.max_points) for e in assessed), EXERCISE_BINS)
-    return Exercise(name, of_class[0].kind, most, mean, full, len(of_class), bins)
+    return Exercise(name, of_class[0].kind, most, mean, full, len(of_class), bins, of_class[0].counts)
 
 
 def _students(
@@ -177,7 +183,9 @@ def _student(name: str, shown: str, records: Sequence[SubmissionRecord], exercis
     own = {e.id: e for r in records for e in r.exercises}
     row = tuple(own.get(exercise.id) for exercise in exercises)
     # the maximum excludes checks that were not assessed, but includes exercises that were not handed in
-    most = sum(e.max_points if (e := own.get(column.id)) else column.max_points for column in exercises)
+    most = sum(
+        e.max_points if (e := own.get(column.id)) else column.max_points for column in exercises if column.counts
+    )
     return Student(name, shown, tuple(records), row, sum(r.points for r in records), most)
 
 

@@ -72,7 +72,7 @@ def _notebooks(summary: ClassSummary) -> Iterator[str]:
 def _exercises(summary: ClassSummary) -> Iterator[str]:
     for e in summary.exercises:
         yield (
-            f"  {e.id:<26} {e.kind:<9} mean {number(round(e.mean, 1)):>4} of {number(e.max_points):<4}"
+            f"  {e.heading:<26} {e.kind:<9} mean {number(round(e.mean, 1)):>4} of {number(e.max_points):<4}"
             f" full marks {e.full} of {e.handed_in}"
         )
 
