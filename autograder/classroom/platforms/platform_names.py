@@ -6,8 +6,8 @@ at the same depth in the whole archive.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from pathlib import PurePosixPath
 
@@ -15,6 +15,7 @@ from autograder.classroom.platforms.platform_times import read_time
 from autograder.classroom.platforms.roster_lookup import Roster
 
 NOTEBOOK = ".ipynb"
+NOT_HANDED_IN = "not handed in"
 _FILE = r"(?P<file>[^/.][^/]*)"
 _INSIDE = rf"(?:/(?:[^/]+/)*{_FILE})"  # in a folder of the student's own
 # Each pattern begins with a part of the path. `account` and `number` are the platform's number of the student,
@@ -34,9 +35,10 @@ FOLDERS = {  # a folder's name says whose the files in it are
     "Brightspace": rf"(?P<number>\d+)-\d+ ?-\s+(?P<name>[^/]+?) ?-\s+(?P<order>[^/-]*\d{{4}}[^/-]*){_INSIDE}",
     "Sakai": rf"(?P<name>[^/()]+,[^/()]*|[^/()]+(?=\([^/()]+\)/Submission att))\((?P<login>[^/()]+)\){_INSIDE}",
     "Teams": rf"(?P<name>[^/]+)/[^/]+/Versi[^/ ]* (?P<order>\d+){_INSIDE}",
-    "OpenOlat": rf"(?P<person>[^/]+)/(?P<order>\d+)_(?:submissions|revisions)\d*{_INSIDE}",
+    "OpenOlat": rf"(?P<person>[^/]+)/(?P<order>\d+)_(?:submissions|revisions(?:_\d+)?){_INSIDE}",
     "Gradescope": rf"(?P<submission>submission_\d+){_INSIDE}",
     "folders by student": rf"(?P<known>[^/]+){_INSIDE}",
+    NOT_HANDED_IN: rf"(?P<person>[^/]+)/\d+_(?:task|assessment|corrections(?:_\d+)?){_INSIDE}",
 }
 _PATTERNS = [(platform, re.compile(text)) for group in (FOLDERS, FLAT) for platform, text in group.items()]
 _GOOGLE = re.compile(FLAT["Google Classroom"])
@@ -76,6 +78,11 @@ class Claim:
         return (again,), (int(when.timestamp()),) if when else tuple(map(int, re.findall(r"\d+", order)))
 
     @property
+    def above(self) -> str:
+        """Return the path of the folder that the platform's part lies in."""
+        return "/".join(self.path.split("/")[: self.depth])
+
+    @property
     def folder(self) -> str:
         """Return the path up to the part that the platform wrote, with it."""
         return "/".join(self.path.split("/")[: self.depth + 1])
@@ -92,10 +99,24 @@ def claims_of(paths: Sequence[str], roster: Roster) -> dict[str, Claim]:
         return {path: Claim("STUDENT/FILE", path, 0, said.groupdict()) for path, said in plain if said}
     depth = min(claim.depth for claim in read)
     found: dict[str, Claim] = {}
-    for claim in read:
-        if claim.depth == depth:
-            found.setdefault(claim.path, claim)
+    for claim in _of_the_platform([claim for claim in read if claim.depth == depth]):
+        found.setdefault(claim.path, claim)
     return found
+
+
+def _of_the_platform(claims: Sequence[Claim]) -> Iterator[Claim]:
+    """Yield the claims, with `NOT_HANDED_IN` for those that mean something else on the platform of the archive.
+
+    Teams keeps what is not handed in under the students' names too, next to the folder with what is. Only OpenOlat has
+    folders from the teacher.
+    """
+    openolat = any(claim.platform == "OpenOlat" for claim in claims)
+    teams = {claim.above for claim in claims if claim.platform == "Teams"}
+    for claim in claims:
+        if claim.platform == "folders by student" and teams and claim.above not in teams:
+            yield replace(claim, platform=NOT_HANDED_IN)
+        elif openolat or claim.platform != NOT_HANDED_IN:
+            yield claim
 
 
 def in_one_folder(paths: Iterable[str]) -> bool:

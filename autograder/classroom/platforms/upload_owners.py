@@ -12,7 +12,7 @@ from datetime import datetime, tzinfo
 
 from autograder.classroom.nbgrader.quarantine import STUDENT
 from autograder.classroom.platforms.moodle_worksheet import Participant
-from autograder.classroom.platforms.platform_names import NOTEBOOK, Claim, claims_of, in_one_folder
+from autograder.classroom.platforms.platform_names import NOT_HANDED_IN, NOTEBOOK, Claim, claims_of, in_one_folder
 from autograder.classroom.platforms.platform_times import has_zone, read_time
 from autograder.classroom.platforms.roster_lookup import Roster, UnmatchedError, words
 
@@ -55,7 +55,7 @@ def collected(paths: Iterable[str], roster: Roster, enclosed: Enclosed | None = 
     owned: dict[tuple[str, str], list[Claim]] = defaultdict(list)
     without: dict[str, str] = {}  # files of other types, by student
     unmatched: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
-    for claim in claims.values():
+    for claim in (claim for claim in claims.values() if claim.platform != NOT_HANDED_IN):
         try:
             student = _student(claim, roster, enclosed or Enclosed())
         except UnmatchedError as error:

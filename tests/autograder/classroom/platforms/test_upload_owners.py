@@ -227,6 +227,26 @@ def test_a_hand_in_has_the_time_that_the_platform_gives(path: str) -> None:
     assert found.late == [path for name in ["LATE"] if name in path]
 
 
+def test_what_a_teacher_gave_in_openolat_is_no_hand_in() -> None:
+    folders = ("1_task", "2_submissions", "3_corrections", "4_revisions_1", "5_corrections_1", "6_assessment")
+    theirs = [f"Ruiz_Ana_Maria_aruiz/{folder}/{FILE}" for folder in folders]
+    found = collected([*theirs, f"O_Neil_Bo_boneil/1_task/{FILE}"], ROSTER)
+    assert (found.students, found.older, found.left_out) == ({theirs[3]: (ANA, FILE)}, [theirs[1]], {})
+    elsewhere = [f"aruiz/1_task/{FILE}", f"Eve/1_task/{FILE}"]  # a folder that a student made
+    found = collected(elsewhere, ROSTER)
+    assert (list(found.students), list(found.left_out)) == (elsewhere[:1], elsewhere[1:])
+
+
+def test_working_files_in_teams_are_not_handed_in() -> None:
+    handed_in = f"Student Work/Submitted files/Ana Maria Ruiz/Start here/Version 2/{FILE}"
+    working = [f"Student Work/Working files/{name}/Start here/{FILE}" for name in ("Ana Maria Ruiz", "Bo O'Neil")]
+    found = collected([handed_in, *working], ROSTER)
+    assert found.students == {handed_in: (ANA, FILE)}
+    assert found.left_out == {}
+    alike = [f"boneil/x/Version 1/{FILE}", f"aruiz/{FILE}", f"cruz/notebooks/{FILE}"]  # a student's own folders
+    assert [student for student, _ in collected(alike, ROSTER).students.values()] == [ANA, BO, CRUZ]
+
+
 def test_a_time_that_cannot_be_read_is_told() -> None:
     said = Participant("1005", "Ana Maria Ruiz", submitted="Donnerstag, 15. Januar 2026, 11:31")
     found = collected([f"Ana Maria Ruiz_1005_{MOODLE}/{FILE}"], ROSTER, Enclosed(participants={"1005": said}))
@@ -241,7 +261,7 @@ def test_a_time_that_cannot_be_read_is_told() -> None:
         ([f"1001-1 - A- {when}/{FILE}" for when in ("Mar 2, 2026 1159 AM", "Mar 2, 2026 1201 PM")], 1),
         ([f"1001-1 - A- {when}/{FILE}" for when in ("Jan 9, 2026 100 AM", "Jan 10, 2026 1250 AM")], 1),
         ([f"aruiz/Start here/Version {number}/{FILE}" for number in (9, 10)], 1),
-        ([f"Ruiz_Ana_aruiz/{step}/{FILE}" for step in ("3_revisions1", "1_submissions")], 0),
+        ([f"Ruiz_Ana_aruiz/{step}/{FILE}" for step in ("4_revisions_1", "2_submissions")], 0),
     ],
 )
 def test_of_what_was_handed_in_again_the_newest_counts(paths: list[str], newest: int) -> None:
