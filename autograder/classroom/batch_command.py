@@ -9,7 +9,7 @@ the grader or the machine failed for all, as a full disk or a broken journal doe
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,17 +71,29 @@ def _at_least_one(text: str) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from autograder.classroom.nbgrader.course import open_course
-    from autograder.classroom.nbgrader.grade import grade_course
-    from autograder.classroom.platforms.moodle_marks import write_worksheets
 
     course = open_course(submitted=options.submitted)
     _check_usage(options, course)
+    with going_on(), _engine(options, course) as engine:
+        return grade_and_tell(course, options.assignment, engine)
+
+
+@contextmanager
+def going_on() -> Iterator[None]:
+    """Say of an interruption in the block that nothing is lost."""
     try:
-        with _engine(options, course) as engine:
-            graded = grade_course(course, options.assignment, engine=engine, report=course.journal.parent / "report")
+        yield
     except KeyboardInterrupt:
         print(file=sys.stderr)  # end the current line of the terminal
         raise CommandError("stopped; what was graded is kept, the same command goes on.") from None
+
+
+def grade_and_tell(course: "Course", assignments: Sequence[str], engine: Engine) -> int:
+    """Grade a class, print the report and what to do next, and return the exit status."""
+    from autograder.classroom.nbgrader.grade import grade_course
+    from autograder.classroom.platforms.moodle_marks import write_worksheets
+
+    graded = grade_course(course, assignments, engine=engine, report=course.journal.parent / "report")
     worksheets = write_worksheets(course, sorted({record.assignment for record in graded.records}))
     print(f"\n{graded.text}\n{_where(graded, worksheets)}")
     if graded.failures:

@@ -19,6 +19,7 @@ from autograder.classroom.batch_command import add_batch
 from autograder.classroom.hand_in import grade_answers
 from autograder.classroom.new_exercise import MISTAKES, write_exercise
 from autograder.classroom.platforms.platform_results import FORMATS, results_json
+from autograder.classroom.regrade import add_regrade
 from autograder.classroom.sandbox_options import add_sandbox, open_chosen
 from autograder.classroom.status import DIFFERENT, DONE, OUR_FAILURE, UsageError, run_command
 from autograder.classroom.submission import SubmissionError, read_bytes, read_submission
@@ -48,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("submission", type=Path, metavar="SUBMISSION.ipynb")
     grade.set_defaults(run=_grade)
     add_batch(commands)
+    add_regrade(commands)
     add_serve_trials(commands)
     release = commands.add_parser("release", help="build the students' notebooks, without solutions")
     release.add_argument("assignment", nargs="*", metavar="NAME", help="by default all of them")

@@ -76,13 +76,13 @@ class HandedIn:
             self.answers,
             submission_sha256=self.sha256,
             sandbox=sandbox,
-            seed=self._own_seed(seed),
+            seed=self.own_seed(seed),
             notes=(*self.notes, *self.repairs),
         )
 
     def grade_again(self, record: SubmissionRecord, *, sandbox: Sandbox, seed: int) -> SubmissionRecord:
         """Return `record` with those exercises graded again whose answer was stopped, on equal inputs."""
-        own = self._own_seed(seed)
+        own = self.own_seed(seed)
         exercises = (
             grade_exercise(find(each.id, hidden=True), self.answers, sandbox=sandbox, seed=own)
             if each.was_disturbed
@@ -91,7 +91,7 @@ class HandedIn:
         )
         return replace(record, exercises=tuple(_with_copies(each, self.answers) for each in exercises))
 
-    def _own_seed(self, seed: int) -> int:
+    def own_seed(self, seed: int) -> int:
         """Return the seed of this hand-in; other students and changed hand-ins get other seeds and hidden cases."""
         digest = hashlib.sha256("\0".join([str(seed), *self.key, SEEDS]).encode("utf-8", "surrogateescape")).digest()
         return int.from_bytes(digest[:8], "little") >> 1
@@ -192,7 +192,7 @@ def grade_answers(
     """Grade the answers of one notebook, one exercise after the other; `show_speed` as for one exercise."""
     seed = new_seed() if seed is None else seed
     exercises = tuple(
-        _graded(find(exercise_id, hidden=True), answers, sandbox, seed, show_speed)
+        graded_exercise(find(exercise_id, hidden=True), answers, sandbox, seed, show_speed=show_speed)
         for exercise_id in of_assignment(assignment)
     )
     return SubmissionRecord(
@@ -205,8 +205,8 @@ def grade_answers(
     )
 
 
-def _graded(
-    exercise: Exercise, answers: Mapping[str, str], sandbox: Sandbox, seed: int, show_speed: bool
+def graded_exercise(
+    exercise: Exercise, answers: Mapping[str, str], sandbox: Sandbox, seed: int, *, show_speed: bool = False
 ) -> ExerciseRecord:
     """Grade one exercise; an error of ours is this exercise's only."""
     try:

@@ -16,6 +16,7 @@ from autograder.classroom.nbgrader import course, entry, grade
 from autograder.classroom.nbgrader.course import NbgraderError
 from autograder.classroom.nbgrader.grade import Graded
 from autograder.classroom.nbgrader.wall import Wall
+from autograder.classroom.platforms import moodle_marks
 from autograder.classroom.status import CommandError
 
 GRADED = Graded((), 0, (), 2, Path("grades.csv"), Path("index.html"), "the report")
@@ -38,6 +39,7 @@ GRADED = Graded((), 0, (), 2, Path("grades.csv"), Path("index.html"), "the repor
 def test_the_status_of_a_class(monkeypatch, capsys, graded: Graded, status: int, said: str) -> None:
     monkeypatch.setattr(course, "open_course", lambda **_: SimpleNamespace(journal=Path("journal")))
     monkeypatch.setattr(grade, "grade_course", lambda *_, **__: graded)
+    monkeypatch.setattr(moodle_marks, "write_worksheets", lambda *_: [])
     monkeypatch.setattr(batch_command, "_check_usage", lambda *_: None)
     monkeypatch.setattr(batch_command, "open_chosen", lambda _: LocalEngine)
     assert main(["batch"]) == status

@@ -142,12 +142,12 @@ def test_a_name_in_an_archive_that_has_no_place_is_left_out_and_all_others_are_u
 def test_each_hand_in_is_asked_hidden_questions_of_its_own(tmp_path):
     place = tmp_path / "n.ipynb"
     place.write_text("{}")
-    seeds = [read_hand_in("01", student, place)._own_seed(7) for student in ("a", "b", "a")]
+    seeds = [read_hand_in("01", student, place).own_seed(7) for student in ("a", "b", "a")]
     place.write_text("{ }")
-    again = read_hand_in("01", "a", place)._own_seed(7)
+    again = read_hand_in("01", "a", place).own_seed(7)
 
     assert seeds[0] == seeds[2]  # grading anew gives the same marks
-    assert len({*seeds, again, read_hand_in("01", "a", place)._own_seed(8)}) == 4
+    assert len({*seeds, again, read_hand_in("01", "a", place).own_seed(8)}) == 4
 
 
 def test_who_has_used_up_the_time_is_not_given_it_anew_in_the_next_check():
