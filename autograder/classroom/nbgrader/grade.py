@@ -45,6 +45,8 @@ from autograder.classroom.report import (
 )
 from autograder.classroom.report.attention import Attention, Urgency
 from autograder.classroom.report.page import INDEX
+from autograder.classroom.report.similar_page import SIMILAR
+from autograder.classroom.similarity import alike_pairs
 from autograder.host.records import SubmissionRecord
 from autograder.host.report.safe_text import one_line
 from autograder.host.report.wording import marks
@@ -87,7 +89,8 @@ def grade_course(
     stale = out_of_date(record for record in run.records if is_final(record))
     more_time = extended(course, {(one.assignment, one.student) for one in hand_ins})
     also = [*unread, *stale, *more_time, *told(dropped), *_to_look_at(course, corrections, aside, run)]
-    summary = summarise(records, also, absent=without_hand_in(course, hand_ins), names=_names(course))
+    absent, alike = without_hand_in(course, hand_ins), alike_pairs(hand_ins, run.records)
+    summary = summarise(records, also, absent=absent, names=_names(course), alike=alike)
     page, text = _write_report(summary, report, title, environment)
     csv = export_csv(course, course.journal.parent / "grades.csv", {hand_in.assignment for hand_in in hand_ins})
     return Graded(records, run.from_journal, _failures(course, corrections, aside), marked, csv, page, text)
@@ -153,8 +156,8 @@ def _write_report(summary: ClassSummary, folder: Path, title: str, environment: 
     for path, page in pages.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(page, encoding="utf-8")
-    for old in {*folder.glob("students/*.html")} - {folder / path for path in pages}:
-        old.unlink()  # of a student who is no longer in the class
+    for old in {*folder.glob("students/*.html"), folder / SIMILAR} - {folder / path for path in pages}:
+        old.unlink(missing_ok=True)  # of an earlier report
     (folder / "report.txt").write_text(text, encoding="utf-8")
     data = class_json(summary, title=title, environment=environment)
     (folder / "report.json").write_text(data, encoding="utf-8")

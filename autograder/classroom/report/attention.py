@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
+from autograder.classroom.report.alike import AlikePair
 from autograder.host.records import STOPPED, WITHOUT_MARK, CheckStatus, ExerciseStatus, SpeedVerdict, SubmissionRecord
-from autograder.host.report.wording import EXERCISE_WORDS
+from autograder.host.report.wording import EXERCISE_WORDS, percent
 
 
 class Urgency(IntEnum):
@@ -105,6 +106,18 @@ def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
             yield Attention(Urgency.SHOULD, record.student, exercise.id, flag)
         for flag in exercise.badge.flags if exercise.badge else ():
             yield Attention(Urgency.SHOULD, record.student, exercise.id, flag)
+
+
+def of_pairs(pairs: Iterable[AlikePair]) -> Iterator[Attention]:
+    """Yield an entry for each pair of students with nearly the same answers."""
+    for pair in pairs:
+        where = ", ".join(sorted({one.exercise for one in pair.answers}))
+        least = min(percent(one.share, 1) for one in pair.answers)
+        sentence = (
+            f"Nearly the same answers, apart from names and layout: at least {least} % of each. The page of similar "
+            "answers shows both. It costs no points."
+        )
+        yield Attention(Urgency.SHOULD, " and ".join(pair.students), where, sentence)
 
 
 def _same_file(records: Iterable[SubmissionRecord]) -> Iterator[Attention]:

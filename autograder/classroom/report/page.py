@@ -6,6 +6,7 @@ from autograder.classroom.report.attention import URGENCY_WORDS, grouped
 from autograder.classroom.report.notebook_sections import each_notebook, overview
 from autograder.classroom.report.notebooks import open_word, share
 from autograder.classroom.report.parts import bar, document, histogram, listed, section, short, table
+from autograder.classroom.report.similar_page import SIMILAR, similar_html
 from autograder.classroom.report.student_page import page_names, student_html
 from autograder.classroom.report.summary import ClassSummary, Environment, Student
 from autograder.host.records import SubmissionRecord
@@ -24,7 +25,8 @@ def class_pages(summary: ClassSummary, *, title: str, environment: Environment) 
     """Return all pages of the report by their paths: the page of the class, and one for each student."""
     pages = page_names(summary.students)
     students = {pages[s.name]: student_html(summary, s, title=title) for s in summary.students if s.name in pages}
-    return {INDEX: class_html(summary, title=title, environment=environment), **students}
+    similar = {SIMILAR: similar_html(summary, title=title)} if summary.alike else {}
+    return {INDEX: class_html(summary, title=title, environment=environment), **similar, **students}
 
 
 def class_html(summary: ClassSummary, *, title: str, environment: Environment) -> str:
@@ -72,7 +74,8 @@ def _attention(summary: ClassSummary, pages: Mapping[str, str]) -> Html:
         tag = element("span", word, class_=f"tag {word}")
         who = listed(_link(name, names.get(name, name), pages) for name in entry.students)
         rows.append((tag, who, entry.where, one_line(entry.sentence, limit=800)))
-    return joined(table(("", "student", "where", "what"), rows), element("p", _LEGEND, class_="quiet"))
+    more = [element("p", element("a", "Similar answers", href=SIMILAR))] if summary.alike else []
+    return joined(table(("", "student", "where", "what"), rows), element("p", _LEGEND, class_="quiet"), *more)
 
 
 def _link(name: str, shown: str, pages: Mapping[str, str]) -> Html:

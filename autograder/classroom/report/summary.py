@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean, median
 
-from autograder.classroom.report.attention import Attention, attention
+from autograder.classroom.report.alike import AlikePair
+from autograder.classroom.report.attention import Attention, attention, of_pairs
 from autograder.classroom.report.items import Misconception, discriminations, misconceptions
 from autograder.classroom.report.notebooks import Notebook, has_mark, notebooks
 from autograder.host.records import GRADER_VERSION, WITHOUT_MARK, CheckStatus, ExerciseRecord, SubmissionRecord
@@ -96,6 +97,7 @@ class ClassSummary:
     checks: tuple[Check, ...]
     misconceptions: tuple[Misconception, ...]  # by notebook, the most common first
     attention: tuple[Attention, ...]
+    alike: tuple[AlikePair, ...]  # students with nearly the same answers
     bins: tuple[int, ...]  # number of students with a mark by percent: 0 to 9, 10 to 19, …, 90 to 100
     sandboxes: tuple[tuple[int, tuple[str, ...]], ...]  # the levels and notes in the records
     speed: str  # in how many answers the points for speed were counted and measured; empty without such points
@@ -114,11 +116,12 @@ def summarise(
     *,
     absent: Mapping[str, Iterable[str]] | None = None,
     names: Mapping[str, str] | None = None,
+    alike: Sequence[AlikePair] = (),
 ) -> ClassSummary:
     """Summarise the records of a class; of two records for one student and assignment, the last one counts.
 
     `also` lists further entries that need a person's attention, `absent` the students who handed in nothing, by
-    notebook, and `names` what students are called, by id.
+    notebook, `names` what students are called, by id, and `alike` pairs of students with nearly the same answers.
     """
     away = {name: tuple(students) for name, students in (absent or {}).items()}
     latest = {(r.student, r.assignment): r for r in records}
@@ -132,7 +135,8 @@ def summarise(
         exercises=exercises,
         checks=_checks(ordered),
         misconceptions=misconceptions(ordered),
-        attention=tuple(sorted((*attention(ordered), *also))),
+        attention=tuple(sorted((*attention(ordered), *of_pairs(alike), *also))),
+        alike=tuple(alike),
         bins=_bins(shares, BINS),
         sandboxes=tuple(sorted({(r.sandbox.level, r.sandbox.notes) for r in ordered})),
         speed=_speed(ordered),

@@ -51,7 +51,7 @@ def copied_functions(text: str, places: Sequence[str]) -> tuple[CopyRecord, ...]
         return ()  # its checks say so
     originals, lines = _originals(tuple(places)), text.splitlines()
     found: dict[_Original, CodeType] = {}
-    for each in _inside(code):
+    for each in functions_in(code):
         if (original := originals.of(each)) and len(found) < MOST_COPIES:
             found.setdefault(original, each)
     return tuple(
@@ -144,16 +144,16 @@ def _files_of(module: str) -> list[Path]:
 
 
 def _codes_in(file: Path) -> Iterator[CodeType]:
-    return _inside(SourceFileLoader("compared", str(file)).get_code("compared"))
+    return functions_in(SourceFileLoader("compared", str(file)).get_code("compared"))
 
 
-def _inside(code: CodeType | None) -> Iterator[CodeType]:
+def functions_in(code: CodeType | None) -> Iterator[CodeType]:
     """Yield the functions in some code; the body of a class is no function, and many classes have the same names."""
     for constant in code.co_consts if code else ():
         if isinstance(constant, CodeType):
             if constant.co_flags & inspect.CO_OPTIMIZED:
                 yield constant
-            yield from _inside(constant)
+            yield from functions_in(constant)
 
 
 def instructions(code: CodeType) -> bytes:
@@ -162,7 +162,7 @@ def instructions(code: CodeType) -> bytes:
 
 
 def _text(lines: Sequence[str], code: CodeType) -> str:
-    codes = [code, *_inside(code)]
+    codes = [code, *functions_in(code)]
     last = max(line for each in codes for _, _, line in each.co_lines() if line is not None)
     text = "\n".join(lines[code.co_firstlineno - 1 : last])
     return text[:SHOWN].encode("utf-8", "replace").decode()
