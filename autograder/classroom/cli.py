@@ -138,7 +138,10 @@ def _grade(options: argparse.Namespace) -> int:
         show_speed=True,
     )
     if options.format:
-        print(results_json(record, options.format, os.environ))
+        from autograder.classroom.nbgrader.course import open_course
+        from autograder.classroom.nbgrader.dropped import dropped_exercises
+
+        print(results_json(record, options.format, os.environ, dropped_exercises(open_course())))
         return DONE
     return _finish(record, options.json)
 

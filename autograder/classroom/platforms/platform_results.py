@@ -7,7 +7,8 @@ Hidden checks appear by category only, as in the report. Late penalties and poin
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from autograder.classroom.report.data import DECIMALS
@@ -34,14 +35,19 @@ class NotGradedError(CommandError):
     """An exercise has no mark, so that no platform must get one."""
 
 
-def results_json(record: SubmissionRecord, platform: str, variables: Mapping[str, str]) -> str:
+def results_json(
+    record: SubmissionRecord, platform: str, variables: Mapping[str, str], dropped: Collection[str] = ()
+) -> str:
     """Return the file for one of `FORMATS`; `variables` are those of the process.
 
-    Raises `NotGradedError` if an exercise has no mark, and `UsageError` if Classroom 50's runner set no identity.
+    The exercises in `dropped` are shown and worth nothing. Raises `NotGradedError` if an exercise has no mark, and
+    `UsageError` if Classroom 50's runner set no identity.
     """
     for exercise in record.exercises:
         if exercise.status in WITHOUT_MARK:
             raise NotGradedError(f"{exercise.id} was not graded, so no result is written: {one_line(exercise.message)}")
+    worth = [replace(one, points=0.0, max_points=0.0) if one.id in dropped else one for one in record.exercises]
+    record = replace(record, exercises=tuple(worth))
     made = gradescope(record) if platform == "gradescope" else classroom50(record, variables)
     return json.dumps(made, indent=2, allow_nan=False)
 

@@ -87,6 +87,14 @@ def test_classroom50_gets_whole_numbers() -> None:
     assert full["tests"][0]["passed"]
 
 
+@pytest.mark.parametrize(("platform", "most"), [("gradescope", "max_score"), ("classroom50", "max-score")])
+def test_a_dropped_exercise_is_shown_and_worth_nothing(platform: str, most: str) -> None:
+    made = json.loads(results_json(RECORD, platform, RUNNER, ["05_bias_silu_pass"]))
+    assert made["score"] == (7.0 if platform == "gradescope" else 700)
+    assert [(test["score"], test[most]) for test in made["tests"]][1] == (0, 0)
+    assert "left alone" in made["tests"][1]["output"]
+
+
 @pytest.mark.parametrize("platform", ["gradescope", "classroom50"])
 def test_a_hidden_check_is_named_by_its_category_only(platform: str) -> None:
     made = results_json(RECORD, platform, RUNNER)
@@ -110,7 +118,8 @@ def test_classroom50_needs_what_its_runner_says(name: str) -> None:
         results_json(RECORD, "classroom50", RUNNER | {name: ""})
 
 
-def test_the_command_prints_the_file(tmp_path, capsys) -> None:
+def test_the_command_prints_the_file(tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COURSE_WORK", str(tmp_path / "work"))
     notebook = tmp_path / "some_student" / "04_fx_capture" / "04_fx_capture.ipynb"
     notebook.parent.mkdir(parents=True)
     notebook.write_text(json.dumps({"cells": []}))
