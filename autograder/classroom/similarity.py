@@ -26,7 +26,9 @@ from autograder.host.records import ExerciseStatus, SubmissionRecord
 ALIKE = 0.9  # share of the tokens of two answers that they have in common, in the same order
 LEAST_TOKENS = 50  # of one answer, about six lines; below, two people may write the same
 LEAST_TOGETHER = 150  # tokens of all answers that a pair has alike, about twenty lines
+MOST_TOKENS = 1_500  # of one answer; the rest is not compared, so that long answers take no minutes
 MOST_PAIRS = 40
+_LETTERS = 1 << 20  # characters that tokens are written with; of more tokens, some share one
 _CPU_S = 5.0  # for the tokens of one answer
 _OTHERS = frozenset(
     {"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_NAME", "IMPORT_NAME", "IMPORT_FROM", "STORE_ATTR"}
@@ -89,7 +91,7 @@ class _Letters:
         self._known: dict[str, str] = {}
 
     def of(self, row: Iterable[str]) -> str:
-        return "".join(self._known.setdefault(token, chr(0x100 + len(self._known))) for token in row)
+        return "".join(self._known.setdefault(token, chr(0x100 + len(self._known) % _LETTERS)) for token in row)
 
 
 @functools.cache
@@ -104,7 +106,7 @@ def _known(exercise: str) -> tuple[str, ...]:
 def _tokens(text: str) -> list[str]:
     """Return the tokens of an answer; none if it cannot be compiled within limits."""
     row, _ = _process.call({"text": text}, cpu_s=_CPU_S)
-    return row.splitlines() if row else []
+    return row.splitlines()[:MOST_TOKENS] if row else []
 
 
 def _row(text: str) -> str:

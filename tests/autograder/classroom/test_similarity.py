@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.classroom import similarity
 from autograder.classroom.hand_in import HandedIn
 from autograder.classroom.report import class_pages, summarise, this_environment
 from autograder.classroom.report.alike import AlikePair
@@ -134,3 +135,16 @@ def test_300_answers_are_compared_within_seconds_of_processor_time() -> None:
     found = pairs_of(*((f"s{i:03}", text) for i, text in enumerate(texts)))
     assert found
     assert time.process_time() - start < 20  # of one exercise; two minutes are allowed for a notebook
+
+
+def test_more_tokens_than_there_are_characters_end_no_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(similarity, "_LETTERS", 16)
+    assert [pair.students for pair in pairs_of(("ada", SECOND), ("ben", renamed(SECOND)))] == [("ada", "ben")]
+
+
+def test_of_a_long_answer_only_the_beginning_is_compared() -> None:
+    def long(student: str) -> str:
+        return "def f():\n" + "".join(f"    a{i}.b{i}\n" for i in range(700)) + f"    {student} * 2 - {student}\n"
+
+    (pair,) = pairs_of(("ada", long("x")), ("ben", long("y")))
+    assert pair.answers[0].share == 1.0
