@@ -11,15 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from autograder.protocol import (
-    Frame,
-    FrameKind,
-    Message,
-    ProtocolError,
-    parse,
-    receive_frame,
-    send_frame,
-)
+from autograder.protocol import Frame, FrameKind, Message, ProtocolError, parse, receive_frame, send_frame
 
 MAX_REPLY_BYTES = 256 << 20
 CREDENTIALS = struct.Struct("3i")  # pid, uid, gid; see unix(7)

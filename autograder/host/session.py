@@ -154,7 +154,7 @@ class Session:
         if self._starts > MAX_STARTS:
             message = f"The answer ended its own process in each of {MAX_STARTS} starts."
             raise AnswerFailedError(ExerciseStatus.KILLED, message, fatal=True)
-        self.sandbox.expect(*_work(self.load))
+        self.sandbox.expect(*_work(self.load), masked=self.masked)
         limits = Limits(wall_s=START_ALLOWANCE_S + self.wall_s)
         self._process = self.sandbox.start(limits=limits, masked=self.masked)
         channel = Channel(self._process.socket)

@@ -20,15 +20,7 @@ HONEST = f"Condition for more than {MOST_SHARE:.0%}: every operator is what it d
 PASSES = frozenset({Kind.GRAPH, Kind.SCHEDULE})  # kinds whose answers change programs
 
 REFUSALS = frozenset(
-    {
-        "evaluation mode",
-        "look-alikes",
-        "random numbers",
-        "refusals",
-        "side effects",
-        "training mode",
-        "writes",
-    }
+    {"evaluation mode", "look-alikes", "random numbers", "refusals", "side effects", "training mode", "writes"}
 )
 """Categories of checks of what a pass must leave as it is: look-alikes, escaping values, writes, draws, modes."""
 

@@ -126,10 +126,7 @@ def _random(forms: Sequence[InputForm], device: torch.device | str = "cpu") -> l
 
 
 def _counted_step(
-    graph_module: torch.fx.GraphModule,
-    request: CountStep,
-    inputs: Sequence[torch.Tensor],
-    restore: Callable[[], None],
+    graph_module: torch.fx.GraphModule, request: CountStep, inputs: Sequence[torch.Tensor], restore: Callable[[], None]
 ) -> Result[CountedStep]:
     """Count three runs, each with the tensors as they were sent: what one run writes must not change the next.
 

@@ -14,10 +14,7 @@ from torch import Tensor, fx, nn
 from torch._ops import OpOverload
 from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 from torch.fx.node import map_aggregate
-from torch.utils._python_dispatch import (
-    TorchDispatchMode,
-    autograd_would_have_decomposed,
-)
+from torch.utils._python_dispatch import TorchDispatchMode, autograd_would_have_decomposed
 from torch.utils._pytree import tree_map
 from torch.utils.weak import WeakTensorKeyDictionary
 

@@ -184,11 +184,7 @@ def _if_values_differ(case: Rewriting, artifact: Artifact) -> str:
 
 
 def _turned(
-    answer: GraphAnswer,
-    case: Rewriting,
-    module: fx.GraphModule,
-    artifact: Artifact,
-    inputs: tuple[torch.Tensor, ...],
+    answer: GraphAnswer, case: Rewriting, module: fx.GraphModule, artifact: Artifact, inputs: tuple[torch.Tensor, ...]
 ) -> str:
     """Return the sentence of the wrong turn that computes the same as the result; empty if there is none."""
     plain: Callable[..., object] | None

@@ -18,12 +18,7 @@ from course_lib.show import format_bytes, format_us
 
 # a category shows its worst status
 _WORST_FIRST = (CheckStatus.ERROR, CheckStatus.FAILED, CheckStatus.PASSED, CheckStatus.NOT_ASSESSED)
-CHECK_MARKS = {
-    CheckStatus.PASSED: "✓",
-    CheckStatus.FAILED: "✗",
-    CheckStatus.ERROR: "!",
-    CheckStatus.NOT_ASSESSED: "–",
-}
+CHECK_MARKS = {CheckStatus.PASSED: "✓", CheckStatus.FAILED: "✗", CheckStatus.ERROR: "!", CheckStatus.NOT_ASSESSED: "–"}
 CHECK_WORDS = {
     CheckStatus.PASSED: "passed",
     CheckStatus.FAILED: "failed",

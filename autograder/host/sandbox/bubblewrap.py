@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
@@ -35,6 +36,7 @@ from autograder.host.sandbox.view import (
     below_temporary,
     course,
     file_system,
+    outside_course,
     with_parents,
 )
 from autograder.host.sandbox.zygote import ForkedWorker, Zygote, ZygotePool
@@ -46,6 +48,8 @@ _NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts
 _CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 # Directories with numbers that count for the whole machine: one worker could tell another something by them.
 MACHINE_COUNTERS = ("/proc/sys/fs", "/proc/sys/kernel")
+MASKED_ZYGOTES = 2
+"""Zygotes that are kept for workers without some package; each takes the memory of torch."""
 _START_S, _END_S = 20.0, 10.0
 
 
@@ -68,6 +72,8 @@ class Bubblewrap(Sandbox):
             *device.notes,
         )
         self.zygotes = ZygotePool(lambda: self._zygote(preload=True))
+        self._without: dict[tuple[str, ...], ZygotePool] = {}  # by what others' packages they lack; used last, last
+        self._lock = threading.Lock()
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         mounts = [*map(Cover, MACHINE_COUNTERS), *file_system(masked), *self._device.mounts]
@@ -105,8 +111,19 @@ class Bubblewrap(Sandbox):
         )
         return WorkerProcess(ForkedWorker(zygotes.fork, orders, limits, resources), limits)
 
-    def _zygote(self, *, preload: bool) -> Zygote:
-        mounts = [*file_system(), *self._device.mounts]
+    def _zygotes_without(self, masked: Sequence[str]) -> ZygotePool | None:
+        outside = tuple(outside_course(masked))
+        if self.zygotes is None or not outside or "torch" in outside:  # without torch, a cold start takes little
+            return super()._zygotes_without(masked)
+        with self._lock:
+            zygotes = self._without.pop(outside, None) or ZygotePool(lambda: self._zygote(preload=True, masked=outside))
+            self._without[outside] = zygotes
+            for unused in [*self._without.values()][:-MASKED_ZYGOTES]:
+                unused.close(patience_s=0.0)
+        return zygotes
+
+    def _zygote(self, *, preload: bool, masked: Sequence[str] = ()) -> Zygote:
+        mounts = [*file_system(masked), *self._device.mounts]
         variables = zygote_environment("/tmp", self._device)
         options = [*_isolation(self._bwrap, for_zygote=True), *_files(mounts, Limits()), *_variables(variables)]
         program = ZYGOTE.format(preload=preload)

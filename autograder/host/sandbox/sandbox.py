@@ -54,22 +54,24 @@ class Sandbox(ABC):
         `masked` names packages or modules of course_lib that do not exist for this worker, or packages and modules of
         others, which are empty for it, such as torch._dynamo, or torch itself. The worker is forked from the zygote,
         which takes a twentieth of the time of a cold start. If that fails, it starts cold, equally isolated, and a note
-        is added. Without a package of others it starts cold, too, because the zygote may have imported that.
+        is added.
         """
         program = WORKER_WITH_GPU if self.has_cuda else WORKER
-        if self.zygotes is None or outside_course(masked):
+        zygotes = self._zygotes_without(masked)
+        if zygotes is None:
             return self._start(program, limits, masked)
         try:
-            return self._fork(self.zygotes, program, limits, masked)
+            return self._fork(zygotes, program, limits, masked)
         except SandboxError as error:
             worker = self._start(program, limits, masked)  # if this fails too, the zygote was not the cause
             self.start_cold(str(error))
             return worker
 
-    def expect(self, *work: str) -> None:
+    def expect(self, *work: str, masked: Sequence[str] = ()) -> None:
         """Preload the modules that workers need for "graphs", "lowering" or "lightning"; later workers start faster."""
-        if self.zygotes is not None:
-            self.zygotes.want(*work)
+        zygotes = self._zygotes_without(masked)
+        if zygotes is not None:
+            zygotes.want(*work)
 
     def start_cold(self, reason: str) -> None:
         """Start every worker cold from now on, and give `reason` in the notes."""
@@ -77,6 +79,10 @@ class Sandbox(ABC):
         if zygotes is not None:
             zygotes.close()
         self.cold_because = reason
+
+    def _zygotes_without(self, masked: Sequence[str]) -> ZygotePool | None:
+        """Return zygotes that have imported nothing masked; None if a worker without it has to start cold."""
+        return None if outside_course(masked) else self.zygotes
 
     @abstractmethod
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:

@@ -132,7 +132,7 @@ def course_lib() -> Path:
 
 
 def outside_course(masked: Sequence[str]) -> list[str]:
-    """Return the packages and modules among `masked` that are not of course_lib; no fork can be without them.
+    """Return the packages and modules among `masked` that are not of course_lib; a zygote may have imported them.
 
     >>> outside_course(["course_lib.fusion", "torch._dynamo"])
     ['torch._dynamo']

@@ -73,7 +73,8 @@ def serve(fd: int, *, preload: bool) -> None:
         elif message in PRELOADS:
             gc.disable()
             for name in PRELOADS[message]:
-                importlib.import_module(name)
+                with suppress(ImportError):  # of what is masked
+                    importlib.import_module(name)
             _send_ready(connection)
             pages = collapse_pages()
         else:

@@ -1,17 +1,25 @@
 """The tiers under test, and programs that run in them."""
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 import pytest
 
+from autograder.host.channel import Channel
 from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, WorkerProcess, open_sandbox, view
-from autograder.host.sandbox.zygote import ZygotePool
+from autograder.host.sandbox.bubblewrap import Bubblewrap
+from autograder.host.sandbox.zygote import Zygote, ZygotePool
+from autograder.protocol import FrameKind, Message, serialise
+from autograder.protocol.contract import request_body
+from autograder.protocol.requests.answers import Ask
+from autograder.protocol.requests.loads import LoadAnswer, Part
 from tests.skips import skip_level
 
 MIB = 1 << 20
 LIMITS = Limits(wall_s=10.0, memory_bytes=128 * MIB, processes=32, tmp_bytes=16 * MIB, file_bytes=20 * MIB)
+WITH_TORCH = Limits(wall_s=60.0, memory_bytes=2048 * MIB)
 Run = Callable[..., Ending]
 """Run a program in a tier until it ends by itself or is ended."""
 
@@ -21,14 +29,19 @@ class FromZygote(Sandbox):
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox, self.level = sandbox, sandbox.level
-        self.zygotes = ZygotePool(lambda: sandbox._zygote(preload=False))
+        self.zygotes = ZygotePool(self._own_zygote)
+        self._outside: list[str] = []
         self._zygotes_view: object = None
 
+    def _own_zygote(self) -> Zygote:
+        if isinstance(self._sandbox, Bubblewrap):
+            return self._sandbox._zygote(preload=False, masked=self._outside)
+        return self._sandbox._zygote(preload=False)
+
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        if view.outside_course(masked):  # as `Sandbox.start` does
-            return self._sandbox._start(program, limits, masked)
+        self._outside = view.outside_course(masked)
         # A new zygote once the view has changed: a zygote keeps its first view, and some tests change the view.
-        now = view.file_system()
+        now = view.file_system(self._outside)
         if now != self._zygotes_view:
             self.zygotes.close()
             self._zygotes_view = now
@@ -76,3 +89,18 @@ def run() -> Run:
             return worker.end(grace_s=limits.wall_s + 5)
 
     return run
+
+
+def serving(sandbox: Sandbox, masked: tuple[str, ...] = ()) -> tuple[WorkerProcess, Channel]:
+    """Start a worker that waits for requests."""
+    worker = sandbox.start(limits=WITH_TORCH, masked=masked)
+    channel = Channel(worker.socket)
+    channel.wait_ready(time.monotonic() + 60)
+    return worker, channel
+
+
+def asked(channel: Channel, text: str, question: object) -> Message:
+    """Load an answer of this text, and ask it."""
+    load = LoadAnswer("value", "entry", (Part("answer", text),))
+    channel.request(FrameKind.LOAD, serialise(request_body(load)), deadline_s=time.monotonic() + 20)
+    return channel.request(FrameKind.CALL, serialise(request_body(Ask(question))), deadline_s=time.monotonic() + 20)

@@ -12,20 +12,23 @@ from pathlib import Path
 
 import pytest
 
-from autograder.host.channel import Channel
-from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, WorkerProcess
+from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError
 from autograder.host.sandbox.process import StartError
 from autograder.host.sandbox.sandbox import WORKER
 from autograder.host.sandbox.zygote import Zygote, ZygotePool, pool
-from autograder.protocol import FrameKind, Message, serialise
-from autograder.protocol.contract import request_body
-from autograder.protocol.requests.answers import Ask
-from autograder.protocol.requests.loads import LoadAnswer, Part
-from tests.autograder.host.sandbox.conftest import LIMITS, MIB, OWN_CONFINED, FromZygote, opened
+from tests.autograder.host.sandbox.conftest import (
+    LIMITS,
+    MIB,
+    OWN_CONFINED,
+    WITH_TORCH,
+    FromZygote,
+    asked,
+    opened,
+    serving,
+)
 from tests.drawn import chance, some
 
 JOBS = 40
-WITH_TORCH = Limits(wall_s=60.0, memory_bytes=2048 * MIB)
 ANSWER = "def entry(question):\n    return question"
 # Search every written page of a worker's own memory for texts that are passed in two halves, so that the search does
 # not find its own arguments.
@@ -71,19 +74,6 @@ def forking(request: pytest.FixtureRequest) -> Iterator[FromZygote]:
 
 def in_halves(text: bytes) -> bytes:
     return text[: len(text) // 2] + b" " + text[len(text) // 2 :]
-
-
-def serving(sandbox: Sandbox, masked: tuple[str, ...] = ()) -> tuple[WorkerProcess, Channel]:
-    worker = sandbox.start(limits=WITH_TORCH, masked=masked)
-    channel = Channel(worker.socket)
-    channel.wait_ready(time.monotonic() + 60)
-    return worker, channel
-
-
-def asked(channel: Channel, text: str, question: object) -> Message:
-    load = LoadAnswer("value", "entry", (Part("answer", text),))
-    channel.request(FrameKind.LOAD, serialise(request_body(load)), deadline_s=time.monotonic() + 20)
-    return channel.request(FrameKind.CALL, serialise(request_body(Ask(question))), deadline_s=time.monotonic() + 20)
 
 
 def test_an_answer_is_loaded_and_called_in_a_forked_worker(sandbox: Sandbox) -> None:
