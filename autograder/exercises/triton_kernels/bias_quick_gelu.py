@@ -54,9 +54,9 @@ RIGHT = right_values(biased, NAMES, MISCONCEPTIONS)
 NEAR = resembles(biased, NAMES)
 
 
-def matrix(draw: Draw, rows: int, columns: int, dtype: torch.dtype = torch.float32) -> Case:
-    """Return a matrix with neighbours in memory, and its bias."""
-    args = draw.normal(rows, columns, dtype=dtype, scale=2), draw.normal(columns, dtype=dtype)
+def matrix(draw: Draw, rows: int, columns: int, dtype: torch.dtype = torch.float32, *, of_bias: float = 1.0) -> Case:
+    """Return a matrix with neighbours in memory, and its bias, with numbers about as large as `of_bias`."""
+    args = draw.normal(rows, columns, dtype=dtype, scale=2), draw.normal(columns, dtype=dtype, scale=of_bias)
     return Case(args, label=f"with {rows} × {columns} elements of {str(dtype).removeprefix('torch.')}")
 
 
@@ -74,8 +74,11 @@ def half(draw: Draw) -> list[Case]:
 
 
 def large(draw: Draw) -> list[Case]:
-    """Return one matrix on which accesses are counted; a row of it fits into a block."""
-    return [matrix(draw, 64, draw.choice((96, 128)))]
+    """Return one matrix on which accesses are counted; a row of it fits into a block.
+
+    Its bias is large, so that no row is about right without it.
+    """
+    return [matrix(draw, 64, draw.choice((96, 128)), of_bias=6.0)]
 
 
 def _loads(case: Case) -> int:

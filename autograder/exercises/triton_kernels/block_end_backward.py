@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from autograder.exercises.row_kernel_checks import Formula, Step, either, follows, founded, once, right
-from autograder.exercises.triton_kernels.block_end_forward import kept, normalised
+from autograder.exercises.triton_kernels.block_end_forward import kept, normalised, unlike_rows
 from autograder.host.checks.kernel_checks import Demand, apart, holds, inside, resembles, shared_out
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -178,23 +178,34 @@ TRAFFIC = (NEAR, once((0, 1, 2)), apart)
 
 
 def inputs(
-    draw: Draw, rows: int, columns: int, *, p: float = 0.0, mean: float = 0.0, seed: int | None = None
+    draw: Draw,
+    rows: int,
+    columns: int,
+    *,
+    p: float = 0.0,
+    mean: float = 0.0,
+    seed: int | None = None,
+    unlike: bool = False,
 ) -> tuple[Tensor | float | int, ...]:
-    """Return grad_h, grad_y, h, weight, p, seed and eps, which is large enough to be seen when it is missing."""
+    """Return grad_h, grad_y, h, weight, p, seed and eps, which is large enough to be seen when it is missing.
+
+    With `unlike`, each row of h has a deviation of its own.
+    """
     seed = draw.integer(1, 2**31 - 1) if seed is None else seed
     rows_of_h, eps = draw.normal(rows, columns) + mean, draw.integer(20, 60) / 1000
+    rows_of_h = unlike_rows(draw, rows_of_h, mean=0.0) if unlike else rows_of_h
     return draw.normal(rows, columns), draw.normal(rows, columns), rows_of_h, draw.normal(columns) + 2, p, seed, eps
 
 
-def sized(*sizes: tuple[int, int], p: Sequence[float] = (0.0,)) -> Callable[[Draw], list[Case]]:
-    """Return gradients of these sizes, each with a drawn one of these probabilities."""
+def sized(*sizes: tuple[int, int], p: Sequence[float] = (0.0,), unlike: bool = False) -> Callable[[Draw], list[Case]]:
+    """Return gradients of these sizes, each with a drawn one of these probabilities; for `unlike` see `inputs`."""
 
     def cases(draw: Draw) -> list[Case]:
         found = []
         for rows, columns in sizes:
             share = draw.choice(p)
             label = f"for a matrix of {rows} × {columns}, p = {share}"
-            found.append(Case(inputs(draw, rows, columns, p=share), label=label))
+            found.append(Case(inputs(draw, rows, columns, p=share, unlike=unlike), label=label))
         return found
 
     return cases
@@ -232,8 +243,8 @@ EXERCISE = Exercise(
             "each element read once, each gradient written once, no mask stored",
             "loads and stores",
             1.5,
-            holds(sized((12, 60), p=(0.1,)), gradients, NAMES, *TRAFFIC, shared_out(2)),
+            holds(sized((12, 60), p=(0.1,), unlike=True), gradients, NAMES, *TRAFFIC, shared_out(2)),
         ),
-        _check("no access outside of the tensors", "accesses", 0.5, sized((5, 50), (3, 33)), inside, NEAR),
+        _check("no access outside of the tensors", "accesses", 0.5, sized((5, 50), (9, 33), unlike=True), inside, NEAR),
     ),
 )

@@ -164,6 +164,7 @@ HIDDEN = HiddenPart(
             ("quick_gelu_kernel[triton.cdiv(n_rows, 8),]", "quick_gelu_kernel[2,]"),
             ("ROWS=8", "ROWS=32"),
         ),
+        ANSWERS.file("a bias for one row in four", 7.5),
         ANSWERS.edited("one program", 9.5, ("cdiv(n_rows, 8)", "cdiv(n_rows, 128)"), ("ROWS=8", "ROWS=128")),
         ANSWERS.edited("float32 out", 7.5, ("dtype=x.dtype", "dtype=torch.float32")),
         ANSWERS.edited("a rounded factor", 6.5, ("tl.sigmoid(1.702 * z)", "tl.sigmoid(1.7 * z)")),

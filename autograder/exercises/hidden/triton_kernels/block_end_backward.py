@@ -66,7 +66,7 @@ HIDDEN = HiddenPart(
             "loads and stores in other shapes",
             "loads and stores",
             1,
-            sized((3, 129), (17, 20), p=(0.0, 0.1)),
+            sized((9, 129), (17, 20), p=(0.0, 0.1), unlike=True),
             *TRAFFIC,
         ),
     ),
@@ -137,5 +137,6 @@ HIDDEN = HiddenPart(
             ("grad_x = torch.empty((rows, columns), dtype=h.dtype, device=h.device)", "grad_x = h"),
         ),
         ANSWERS.file("a stored mask", 9.5),
+        ANSWERS.file("no norm where loads are counted", 9.5),
     ),
 )

@@ -66,6 +66,7 @@ HIDDEN = HiddenPart(
         ANSWERS.file("lanes of their own", 12),
         ANSWERS.file("two kernels", 12),
         ANSWERS.file("three passes", 12, below=True),
+        ANSWERS.file("long rows by a sample", 9),
         ANSWERS.edited("blocks of 32", 12, ("BLOCK=128", "BLOCK=32")),
         ANSWERS.edited("a large negative number first", 12, ("largest = -float('inf')", "largest = -1e+30")),
         ANSWERS.edited(
