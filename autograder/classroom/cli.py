@@ -16,6 +16,7 @@ from rich.console import Console
 
 from autograder.classroom.batch import stage
 from autograder.classroom.batch_command import add_batch
+from autograder.classroom.disputes import add_explain
 from autograder.classroom.hand_in import grade_answers
 from autograder.classroom.new_exercise import MISTAKES, write_exercise
 from autograder.classroom.platforms.platform_results import FORMATS, results_json
@@ -48,9 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     grade = commands.add_parser("grade", help="grade all exercises of one notebook")
     grade.add_argument("submission", type=Path, metavar="SUBMISSION.ipynb")
     grade.set_defaults(run=_grade)
-    add_batch(commands)
-    add_regrade(commands)
-    add_serve_trials(commands)
+    for add in (add_batch, add_regrade, add_explain, add_serve_trials):
+        add(commands)
     release = commands.add_parser("release", help="build the students' notebooks, without solutions")
     release.add_argument("assignment", nargs="*", metavar="NAME", help="by default all of them")
     release.set_defaults(run=_release)

@@ -68,6 +68,7 @@ class Session:
     wall_s: float = 60.0
     stopped: ExerciseStatus | None = field(default=None, init=False)  # how a worker was stopped, if one was
     undisturbed: bool = field(default=False, init=False)  # timed out, though it had processors when it wanted them
+    hear: Callable[..., None] | None = field(default=None, init=False)  # gets each request, its tensors and its reply
     _process: WorkerProcess | None = field(default=None, repr=False)
     _channel: Channel | None = field(default=None, repr=False)
     _left_s: float = field(default=-1.0, repr=False)
@@ -91,9 +92,15 @@ class Session:
     ) -> Result[R]:
         """Send a request whose tensors lie in memory that the host owns."""
         payload = serialise(request_body(request), tensors, shared_bytes)
-        with self._exchange() as (channel, deadline_s):
-            reply = channel.request(FrameKind.CALL, payload, fds, deadline_s=deadline_s)
-        return result_of(request, reply)
+        result: Result[R] | None = None
+        try:
+            with self._exchange() as (channel, deadline_s):
+                reply = channel.request(FrameKind.CALL, payload, fds, deadline_s=deadline_s)
+            result = result_of(request, reply)
+            return result
+        finally:
+            if self.hear is not None:
+                self.hear(request, tensors, result)
 
     def timed_call(
         self,
@@ -300,11 +307,6 @@ def _gone(ending: Ending) -> AnswerFailedError:
 
 def another(session: Session) -> Session:
     """Return a session with a worker of its own for the same answer."""
-    return Session(
-        session.sandbox,
-        session.load,
-        session.load_tensors,
-        masked=session.masked,
-        absent=session.absent,
-        wall_s=session.wall_s,
-    )
+    other = Session(session.sandbox, session.load, session.load_tensors, session.masked, session.absent, session.wall_s)
+    other.hear = session.hear
+    return other

@@ -103,6 +103,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "autograder.exercises": {"autograder.host", "course_lib"},
     "autograder.practice": {"autograder.host", "autograder.exercises", "course_lib"},
     "autograder.classroom": {"autograder.host", "autograder.exercises"},
+    "autograder.classroom.disputes": {
+        "autograder.classroom",
+        "autograder.host",
+        "autograder.exercises",
+        "autograder.protocol",
+    },
     "demo": {"autograder.classroom", "autograder.host", "autograder.exercises"},
 }
 # What students do not install: nothing that they install may need it.
