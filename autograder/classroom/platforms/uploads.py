@@ -4,15 +4,17 @@ The last line names each hand-in that is left out, with the reason, and then the
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path, PurePosixPath
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from nbgrader.api import Gradebook
 from nbgrader.plugins import FileNameCollectorPlugin
+from nbgrader.utils import parse_utc
 from traitlets import Unicode
 
+from autograder.classroom.nbgrader.quarantine import TIMESTAMP
 from autograder.classroom.notes import write_notes
 from autograder.classroom.platforms.platform_names import NOTEBOOK
 from autograder.classroom.platforms.roster_lookup import Roster, roster_of
@@ -36,6 +38,7 @@ class UploadCollector(FileNameCollectorPlugin):
         super().__init__(**settings)
         self._root: Path | None = None
         self._found = Collected()
+        self._newer: list[str] = []  # students whose earlier collected hand-in is newer than the uploaded one
 
     def collect(self, submitted_file: str) -> dict[str, str] | None:
         """Return the student, the notebook and the time of an unpacked file, or None if it is left out."""
@@ -57,9 +60,11 @@ class UploadCollector(FileNameCollectorPlugin):
             self._found = self._read(self._folder(Path()), Path())
         for sentence in (*self._about_times(), *self._about_late()):
             self.log.warning(sentence)
+        if self._newer:
+            self.log.warning("What was handed in later by another way was kept: %s.", _listed(sorted(self._newer)))
         lost = self.parent.extractor_plugin_inst.lost | self._found.left_out
         count = len(self._found.students)
-        if not lost and count:
+        if not lost and (count or self._newer):
             self.log.info("All %d notebooks of the archive were collected.", count)
             return DONE
         named = "; ".join(f"{path!r:.120} ({why})" for path, why in sorted(lost.items()))
@@ -84,11 +89,13 @@ class UploadCollector(FileNameCollectorPlugin):
 
     def _about_late(self) -> Iterator[str]:
         """Note for the class report which hand-ins the platform calls late, and yield a sentence about them."""
-        late = sorted(self._found.students[path][0] for path in self._found.late if path not in self._found.times)
-        folders, name = self.parent.coursedir, self.parent.coursedir.assignment_id
+        found = self._found
+        late = sorted(
+            found.students[path][0] for path in found.late if path in found.students.keys() - found.times.keys()
+        )
         for student in late:
-            folder = Path(folders.format_path(folders.submitted_directory, student, name))
-            write_notes(folder / f"{name}.ipynb", Path(self.config.GradeOutsideKernel.quarantine), [LATE])
+            notebook = self._submitted(student) / f"{self.parent.coursedir.assignment_id}.ipynb"
+            write_notes(notebook, Path(self.config.GradeOutsideKernel.quarantine), [LATE])
         if late:
             yield f"The platform calls late: {_listed(late)}."
 
@@ -104,7 +111,33 @@ class UploadCollector(FileNameCollectorPlugin):
         extractor = self.parent.extractor_plugin_inst
         unpacked = [path.relative_to(root).as_posix() for path in root.rglob(f"*{NOTEBOOK}") if path.is_file()]
         lists = (extractor.submitters, extractor.created, extractor.stamps, extractor.participants)
-        return collected([*unpacked, *extractor.others], self._roster(), Enclosed(*lists, self._zone()))
+        found = collected([*unpacked, *extractor.others], self._roster(), Enclosed(*lists, self._zone()))
+        self._leave_what_is_newer(found)
+        return found
+
+    def _leave_what_is_newer(self, found: Collected) -> None:
+        """Take uploads out of `found` where a newer hand-in is there; end the command if it may replace none."""
+        replaced = []
+        for path, (student, _) in list(found.students.items()):
+            folder = self._submitted(student)
+            if not folder.is_dir() or not any(folder.iterdir()):
+                continue
+            before, when = _time_of(folder), found.times.get(path)
+            if before is None or (when is not None and before <= when):
+                replaced.append(student)
+                continue
+            del found.students[path]
+            if when is not None:
+                self._newer.append(student)
+            else:
+                has = f"{student} has a hand-in of {before:%Y-%m-%d %H:%M} UTC"
+                found.left_out[path] = f"{has}, and the platform gives no time for this one; move one of them away"
+        if replaced and not self.parent.force:
+            self.parent.fail(f"{_listed(sorted(replaced))} handed in before; to replace that, add --force")
+
+    def _submitted(self, student: str) -> Path:
+        folders = self.parent.coursedir
+        return Path(folders.format_path(folders.submitted_directory, student, folders.assignment_id))
 
     def _zone(self) -> tzinfo | None:
         try:
@@ -118,6 +151,15 @@ class UploadCollector(FileNameCollectorPlugin):
             return Roster()
         with Gradebook(self.db_url, self.course_id) as gradebook:
             return roster_of(gradebook.students)
+
+
+def _time_of(folder: Path) -> datetime | None:
+    """Return when the hand-in in `folder` was handed in, if it says so."""
+    try:
+        when: datetime = parse_utc((folder / TIMESTAMP).read_text(encoding="utf-8").strip())
+    except (OSError, ValueError, OverflowError):
+        return None
+    return when.replace(tzinfo=UTC)
 
 
 def _listed(names: Sequence[str]) -> str:

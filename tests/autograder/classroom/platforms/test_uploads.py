@@ -150,6 +150,49 @@ def test_moodles_worksheet_tells_whose_a_hand_in_is_and_when_it_came(course: Cou
     assert times["ada"] == "2026-01-15 10:30:00" or not zone
 
 
+@pytest.mark.parametrize(
+    ("before", "options", "expected"),
+    [
+        ("2026-01-15 12:00:00 UTC", [], "exchange"),  # later than what was uploaded at 10:30
+        ("2026-01-15 10:00:00 UTC", ["--force"], "hers"),
+        ("2026-01-15 10:00:00 UTC", [], "exchange"),
+        ("no time", ["--force"], "hers"),
+    ],
+)
+def test_of_two_ways_to_hand_in_the_later_counts(
+    course: Course, tmp_path: Path, before: str, options: list[str], expected: str
+) -> None:
+    folder = tmp_path / "work" / "submitted" / "ada" / NAME
+    folder.mkdir(parents=True)
+    (folder / f"{NAME}.ipynb").write_text("exchange")
+    (folder / "timestamp.txt").write_text(before)
+    members = {
+        f"Ada L_77_assignsubmission_file_/{NAME}.ipynb": "hers",
+        f"Bob_1234_assignsubmission_file_/{NAME}.ipynb": "B",
+    }
+    zone = "--UploadCollector.timezone=Europe/Berlin"
+    status, lines, found = zip_collected(tmp_path / "work", members, MOODLE, zone, *options)
+    assert found.pop("ada") == expected
+    if expected == "exchange" and before.endswith("10:00:00 UTC"):
+        assert (status, found) == (1, {})  # nothing is copied by half
+        assert lines[-1].endswith("ada handed in before; to replace that, add --force")
+    else:
+        assert (status, found) == (0, {"bob": "B"})
+        assert any("handed in later by another way was kept: ada." in line for line in lines) == (
+            expected == "exchange"
+        )
+
+
+def test_which_of_two_counts_is_for_a_person_where_one_has_no_time(course: Course, tmp_path: Path) -> None:
+    folder = tmp_path / "work" / "submitted" / "ada" / NAME
+    folder.mkdir(parents=True)
+    (folder / f"{NAME}.ipynb").write_text("exchange")
+    (folder / "timestamp.txt").write_text("2026-01-15 10:00:00 UTC")
+    status, lines, found = zip_collected(tmp_path / "work", {f"lada_LATE_1234_8_{NAME}.ipynb": "A"}, "", "--force")
+    assert (status, found) == (REFUSED, {"ada": "exchange"})
+    assert "(ada has a hand-in of 2026-01-15 10:00 UTC, and the platform gives no time for this one; move" in lines[-1]
+
+
 def test_a_time_zone_that_does_not_exist_is_refused_in_one_sentence(course: Course, tmp_path: Path) -> None:
     members = {f"lada_1234_8_{NAME}.ipynb": "A"}
     status, lines, found = zip_collected(tmp_path / "work", members, "", "--UploadCollector.timezone=Berlin")
