@@ -1,13 +1,14 @@
-"""Add the points that a person gave in Formgrader to the records of a class, for its report.
+"""Take the points that a person gave in Formgrader over into the records of a class, for its report.
 
 An exercise with `by_hand` points has an answer cell that nbgrader calls manually graded. Its points are entered in
-Formgrader and lie in the gradebook only, where nbgrader's export and feedback read them. The report is made of records.
+Formgrader and lie in the gradebook only, where nbgrader's export and feedback read them. So does a mark that a person
+gave in place of the grader's. The report is made of records, and shows what the gradebook has.
 """
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Grade, Gradebook, MissingEntry
 
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.report.attention import Attention, Urgency
@@ -19,6 +20,7 @@ from autograder.host.records import (
     ExerciseRecord,
     SubmissionRecord,
 )
+from autograder.host.report.wording import number
 
 READ = "read by a person, by the rubric"
 CATEGORY = "by a person"
@@ -49,6 +51,45 @@ def with_points_by_hand(
                     unread.append(Attention(Urgency.MUST, record.student, one.id, sentence))
             done.append(replace(record, exercises=tuple(exercises)))
     return tuple(done), unread
+
+
+def with_changed_marks(
+    course: Course, records: Iterable[SubmissionRecord]
+) -> tuple[tuple[SubmissionRecord, ...], list[Attention]]:
+    """Return the records with the marks that a person gave in place of the grader's, and an entry for each.
+
+    If a hand-in was graded again since, its entry says that a person must decide: the mark is for an earlier grading.
+    """
+    with course.gradebook() as gradebook:
+        entered = (Grade.manual_score.isnot(None)) | (Grade.extra_credit.isnot(None))
+        grades = gradebook.db.query(Grade).filter(entered).all()
+        changed = {(g.assignment.name, g.student.id, g.name): g for g in grades if g.max_score}
+        done: list[SubmissionRecord] = []
+        told: list[Attention] = []
+        for record in records:
+            exercises = []
+            for one in record.exercises:
+                grade = changed.get((record.assignment, record.student, f"{one.id}_check"))
+                if grade is not None and one.status not in WITHOUT_MARK:
+                    told.append(_entry(record, one, grade))
+                    one = _as_given(one, grade)
+                exercises.append(one)
+            done.append(replace(record, exercises=tuple(exercises)))
+    return tuple(done), told
+
+
+def _entry(record: SubmissionRecord, exercise: ExerciseRecord, grade: Grade) -> Attention:
+    given, own = number(round(grade.score, 4)), number(round(exercise.points, 4))
+    if grade.needs_manual_grade:
+        sentence = f"A person gave {given} for an earlier grading, which counts; the grader gives {own} now."
+        return Attention(Urgency.MUST, record.student, exercise.id, sentence)
+    sentence = f"A person gave {given} in place of {own}."
+    return Attention(Urgency.COULD, record.student, exercise.id, sentence)
+
+
+def _as_given(exercise: ExerciseRecord, grade: Grade) -> ExerciseRecord:
+    points = min(max(grade.score, 0.0), grade.max_score)  # with extra credit it may be more than the maximum
+    return replace(exercise, points=points, max_points=grade.max_score, cap="A person gave these points.")
 
 
 def _given(gradebook: Gradebook, record: SubmissionRecord, exercise: ExerciseRecord) -> tuple[float | None, bool]:

@@ -114,8 +114,26 @@ def test_a_dropped_exercise_is_shown_and_counts_nothing_anywhere_until_it_counts
 
     done = graded(dropping(course, ""))
     assert marks(done) == {"ada": (own, MOST), "bob": (2.5, MOST)}
-    assert in_report(done)["ada"] == (own, MOST)
+    assert in_report(done) == marks(done)
     assert done.failures == ()
+
+
+def test_a_mark_that_a_person_gave_is_in_the_report_and_a_newer_hand_in_is_listed(course: Course) -> None:
+    own = find(ANSWER).points
+    with gradebook_of(course) as gradebook:
+        gradebook.find_grade(f"{ANSWER}_check", NAME, NAME, "bob").manual_score = 2.5
+        gradebook.db.commit()
+    done = graded(course)
+    assert in_report(done) == marks(done) == {"ada": (own, MOST), "bob": (2.5, MOST)}
+    assert f"[know  ] bob · {ANSWER}: A person gave 2.5 in place of 0." in done.text
+
+    ada, bob = (course.submitted / student / NAME / f"{NAME}.ipynb" for student in ("ada", "bob"))
+    shutil.copy(ada, bob)
+    done = graded(course)
+    assert in_report(done) == marks(done) == {"ada": (own, MOST), "bob": (2.5, MOST)}
+    assert (
+        f"bob · {ANSWER}: A person gave 2.5 for an earlier grading, which counts; the grader gives 6 now." in done.text
+    )
 
 
 def test_a_release_while_an_exercise_is_dropped_does_not_count_it(course: Course) -> None:
