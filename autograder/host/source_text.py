@@ -16,7 +16,7 @@ import ast
 import contextlib
 import copy
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 MAX_CHARACTERS = 200_000
 MAX_LEVELS = 100  # each takes about four calls in `ast.unparse`, and Python allows a thousand
@@ -141,6 +141,13 @@ def ids_under(roots: Iterable[ast.AST]) -> set[int]:
 def is_main_guard(statement: ast.stmt) -> bool:
     """Tell whether it is `if __name__ == "__main__":`, whose body does not run where a text is graded."""
     return isinstance(statement, ast.If) and not statement.orelse and unparsed(statement.test) == GUARD
+
+
+def imports(statement: ast.stmt, known: Container[str]) -> bool:
+    """Tell whether it imports nothing but what is known; several names may stand in one line."""
+    module = f"from {statement.module} " if isinstance(statement, ast.ImportFrom) else ""
+    named = statement.names if isinstance(statement, ast.Import | ast.ImportFrom) else ()
+    return bool(named) and all(f"{module}import {unparsed(each)}" in known for each in named)
 
 
 def _constant(node: ast.AST) -> object:

@@ -46,7 +46,7 @@ class Operand:
 
     def new_zeros(self, *size: Any, **options: Any) -> "Operand":
         """Return a new tensor of this dtype that holds zeros."""
-        return self._make(torch.empty(*size, **{"dtype": self.dtype, **options, "device": "meta"}), zero=True)
+        return self._make(torch.empty(*size, **{"dtype": self.dtype, **options, "device": "meta"}), 0)
 
     def __getitem__(self, index: Any) -> "Operand":
         """Return a view, such as a row."""
@@ -76,11 +76,12 @@ class LauncherCall:
         self.uncompiled = 0
         LauncherCall.current = self
 
-    def make(self, form: torch.Tensor, *, zero: bool = False) -> Operand:
-        """Return new memory of a form."""
+    def make(self, form: torch.Tensor, value: float | None = None) -> Operand:
+        """Return new memory of a form, filled with a value if there is one."""
         refuse_large(form)
-        new = torch.zeros if zero else torch.empty
-        memory = new(form.shape, dtype=form.dtype)
+        memory = torch.empty_strided(form.shape, form.stride(), dtype=form.dtype)
+        if value is not None:
+            memory = torch.full(form.shape, value, dtype=form.dtype)
         return Operand("new tensor", memory, self.make)
 
     def launch(self, kernel: Any, args: Sequence[Any], grid: Any, kwargs: Mapping[str, Any]) -> None:
@@ -144,11 +145,11 @@ class KernelCall(LauncherCall):
         body = KernelsRun(is_tuple, numbers, operands, *found, *most, undefined, races, self.uncompiled)
         return Result(body, [to_raw(self._operands[i]._memory, "an output") for i in numbers])
 
-    def make(self, form: torch.Tensor, *, zero: bool = False) -> Operand:
-        """Return new memory of a form; unless it is zero, what it holds spoils a result."""
+    def make(self, form: torch.Tensor, value: float | None = None) -> Operand:
+        """Return new memory of a form; without a value for all of it, what it holds spoils a result."""
         memory = _memory_for(form)
-        if zero:
-            memory.zero_()
+        if value is not None:
+            memory.fill_(value)
         elif memory.is_floating_point():  # a maximum passes over NaN, and over no large number
             limit = torch.finfo(memory.dtype).max
             unfilled = torch.tensor([limit, torch.nan, -limit], dtype=memory.dtype)

@@ -6,6 +6,7 @@ No Python of a student runs there. The texts are in the small language of
 
 import ast
 import linecache
+import math
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -16,9 +17,10 @@ from autograder.protocol.requests.loads import Part
 from autograder.worker.kernel_calls import LauncherCall, LauncherError, Operand
 
 Names = dict[str, Any]
-BUILTINS = {each.__name__: each for each in (abs, bool, float, int, isinstance, len, range, tuple)}
+_FUNCTIONS = (abs, bool, float, int, isinstance, len, range, tuple)
+BUILTINS: Names = {"math": math, **{each.__name__: each for each in _FUNCTIONS}}
 MAKES_BLOCK = "__block"  # the host refuses names of a text that begin with two underscores
-DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
+DTYPES = "float16 bfloat16 float32 float64 half float double int8 int16 int32 int64 uint8 int long bool".split()  # noqa: SIM905
 
 
 def interpreted_names(parts: Sequence[Part], *, exact: bool = False) -> Names:
@@ -69,7 +71,7 @@ def _namespace(exact: bool, texts: Mapping[str, str]) -> Names:
 
     patch_language_for_good(interpreter)
     semantic, kernels = interpreter.interpreter_semantic, _kernels(interpreter, check)
-    of_launchers = torch_of_launchers(lambda form, **how: LauncherCall.current.make(form, **how))
+    of_launchers = torch_of_launchers(lambda *form: LauncherCall.current.make(*form))
     of_kernels = SimpleNamespace(**vars(tl) | {"rand": quick_rand(interpreter)})
     if exact:
         of_launchers.float32, of_kernels.float32 = torch.float64, tl.float64
@@ -142,12 +144,19 @@ def _of_blocks(of_blocks: Callable[..., Any], of_numbers: Callable[..., Any]) ->
 
 def torch_of_launchers(make: Callable[..., Operand]) -> SimpleNamespace:
     """Return what a launcher has of torch: dtypes, and new tensors, which `make` makes of their form."""
+
+    def like(of: Operand, value: float | None = None, **options: Any) -> Operand:
+        return make(torch.empty_like(of._memory, **_on_meta(options)), value)
+
     return SimpleNamespace(
-        Tensor=Operand,
+        Tensor=(Operand,),  # for isinstance; no launcher makes one by itself
         empty=lambda *size, **options: make(torch.empty(*size, **_on_meta(options))),
-        empty_like=lambda like, **options: make(torch.empty_like(like._memory, **_on_meta(options))),
-        zeros=lambda *size, **options: make(torch.empty(*size, **_on_meta(options)), zero=True),
-        zeros_like=lambda like, **options: make(torch.empty_like(like._memory, **_on_meta(options)), zero=True),
+        empty_like=lambda of, **options: like(of, **options),
+        empty_strided=lambda size, stride, **options: make(torch.empty_strided(size, stride, **_on_meta(options))),
+        full=lambda size, value, **options: make(torch.full(size, value, **_on_meta(options)), value),
+        full_like=like,
+        zeros=lambda *size, **options: make(torch.empty(*size, **_on_meta(options)), 0),
+        zeros_like=lambda of, **options: like(of, 0, **options),
         **{name: getattr(torch, name) for name in (*DTYPES, "contiguous_format", "preserve_format")},
     )
 

@@ -25,7 +25,7 @@ from autograder.worker.tensors import call_on_tensors
 OPERATOR, ON_TRITON = "torch.ops.", "on Triton "
 BUILTINS = """
     abs all any bool divmod enumerate float int isinstance len list max min range reversed slice str sum tuple zip
-    NotImplementedError RuntimeError ValueError __import__
+    NotImplementedError RuntimeError TypeError ValueError __import__
 """
 """PyTorch itself imports where it is called; no text of operators can name that function."""
 Outputs = tuple[torch.Tensor, ...]
@@ -84,7 +84,8 @@ def _given(text: str, stand_in: _StandIn) -> Names:
 
     names: Names = {"torch": torch, "F": F, "math": math, "Tensor": torch.Tensor, "custom_op": custom_op}
     kernels = {"add_norm": stand_in.add_norm, "add_norm_backward": stand_in.add_norm_backward}
-    names |= {each: getattr(typing, each) for each in ("List", "Optional", "Sequence", "Tuple", "Union")}
+    names["nn"] = torch.nn
+    names |= {each: getattr(typing, each) for each in ("Any", "List", "Optional", "Sequence", "Tuple", "Union")}
     names |= {**kernels, "launcher": lambda name: kernels[name]}
     names["__builtins__"] = {each: getattr(builtins, each) for each in BUILTINS.split()}
     if "uniform_numbers" in text:

@@ -127,8 +127,8 @@ class _Function:
         if words.dotted(node) in self.refused:
             raise KernelRefusedError(f"{self._at(node)} `{short(node)}`, which does this task by itself: write it out.")
         if isinstance(base, ast.Name) and base.id in words.MODULES:
-            of_torch = frozenset() if self.kernel else words.OF_TORCH
-            known = name in {"tl": words.LANGUAGE, "triton": words.OF_TRITON, "torch": of_torch}[base.id]
+            of_launchers = {} if self.kernel else {"torch": words.OF_TORCH, "math": words.OF_MATH}
+            known = name in {"tl": words.LANGUAGE, "triton": words.OF_TRITON, **of_launchers}.get(base.id, ())
         elif words.dotted(base) == "tl.math":
             known = name in words.MATH
         else:

@@ -8,58 +8,39 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-MODULES = ("tl", "torch", "triton")
+MODULES = ("math", "tl", "torch", "triton")
 """Names that stand only before a dot."""
-BUILTINS = _words(
-    """
-    abs bool float int isinstance len max min range tuple
-    """
-)
+BUILTINS = _words("abs bool float int isinstance len max min range tuple")
 LANGUAGE = _words(
-    """
-    abs advance arange argmax argmin atomic_add atomic_cas atomic_max atomic_min atomic_xchg bfloat16 broadcast
-    broadcast_to cast cdiv ceil clamp constexpr cos cumprod cumsum debug_barrier div_rn dot dtype erf exp exp2
-    expand_dims fdiv flip float16 float32 float64 floor fma full int1 int16 int32 int64 int8 join load log log2
-    make_block_ptr math max max_constancy max_contiguous maximum min minimum multiple_of num_programs permute
-    philox pointer_type program_id rand rand4x randint randint4x randn randn4x range ravel reduce reshape rsqrt
-    sigmoid sin softmax split sqrt sqrt_rn static_assert static_range store sum swizzle2d tensor trans uint16
-    uint32 uint64 uint8 uint_to_uniform_float umulhi view where xor_sum zeros zeros_like
-    """
+    "abs advance arange argmax argmin atomic_add atomic_cas atomic_max atomic_min atomic_xchg bfloat16 broadcast "
+    "broadcast_to cast cdiv ceil clamp constexpr cos cumprod cumsum debug_barrier div_rn dot dtype erf exp exp2 "
+    "expand_dims fdiv flip float16 float32 float64 floor fma full int1 int16 int32 int64 int8 join load log log2 "
+    "make_block_ptr math max max_constancy max_contiguous maximum min minimum multiple_of num_programs permute "
+    "philox pointer_type program_id rand rand4x randint randint4x randn randn4x range ravel reduce reshape rsqrt "
+    "sigmoid sin softmax split sqrt sqrt_rn static_assert static_range store sum swizzle2d tensor trans uint16 "
+    "uint32 uint64 uint8 uint_to_uniform_float umulhi view where xor_sum zeros zeros_like"
 )
 """What `tl.` may stand before."""
-MATH = _words(
-    """
-    abs ceil cos div_rn erf exp exp2 fdiv floor fma log log2 rsqrt sin sqrt sqrt_rn umulhi
-    """
-)
+MATH = _words("abs ceil cos div_rn erf exp exp2 fdiv floor fma log log2 rsqrt sin sqrt sqrt_rn umulhi")
 """The same of `tl.math.`."""
 OF_VALUES = _words(
-    """
-    T abs argmax argmin broadcast_to cast ceil cos cumsum dtype element_ty erf exp exp2 expand_dims floor log log2
-    logical_and logical_not logical_or max min ndim permute ravel reshape rsqrt shape sigmoid sin sqrt sum to trans type
-    view
-    """
+    "T abs argmax argmin broadcast_to cast ceil cos cumsum dtype element_ty erf exp exp2 expand_dims floor log log2 "
+    "logical_and logical_not logical_or max min ndim permute ravel reshape rsqrt shape sigmoid sin sqrt sum to "
+    "trans type view"
 )
 """Attributes of a value in a kernel."""
 OF_TENSORS = _words(
-    """
-    device dim dtype element_size is_contiguous itemsize ndim new_empty new_zeros numel shape size stride
-    """
+    "device dim dtype element_size is_contiguous itemsize ndim new_empty new_zeros numel shape size stride"
 )
 """Attributes of a tensor in a launcher."""
 OF_TORCH = _words(
-    """
-    Tensor bfloat16 bool contiguous_format empty empty_like float16 float32 float64 int16 int32 int64 int8
-    preserve_format uint8 zeros zeros_like
-    """
+    "Tensor bfloat16 bool contiguous_format double empty empty_like empty_strided float float16 float32 float64 full "
+    "full_like half int int16 int32 int64 int8 long preserve_format uint8 zeros zeros_like"
 )
 """What `torch.` may stand before, in a launcher."""
-OF_TRITON = _words(
-    """
-    cdiv next_power_of_2
-    """
-)
+OF_TRITON = _words("cdiv next_power_of_2")
 """The same of `triton.`."""
+OF_MATH = _words("ceil floor inf log2 sqrt")
 COPIES = _words("contiguous clone copy_ to float half double reshape flatten")
 """Attributes with which a launcher would compute or copy."""
 
@@ -116,7 +97,9 @@ SYMBOLS = tuple(
 )
 """Nodes without fields."""
 IMPORTS = (
+    "import math",
     "import torch",
+    "from __future__ import annotations",
     "from torch import Tensor",
     "import triton",
     "import triton.language as tl",

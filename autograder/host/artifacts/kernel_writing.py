@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from autograder.host.artifacts import kernel_words as words
-from autograder.host.source_text import UnreadableSourceError, is_main_guard, text_in_lines, tree_of, unparsed
+from autograder.host.source_text import UnreadableSourceError, imports, is_main_guard, text_in_lines, tree_of, unparsed
 
 CONSTEXPR, JIT = "tl.constexpr", "triton.jit"
 LARGEST = 2**64  # absolute value of an integer among constants
@@ -49,7 +49,7 @@ def written(statements: Sequence[ast.stmt]) -> str:
             tree.body.append(_Function(statement).copy())
         elif isinstance(statement, ast.Assign | ast.AnnAssign):
             tree.body.append(_constant_copy(statement))
-        elif not (_does_nothing(statement) or is_main_guard(statement)) and unparsed(statement) not in words.IMPORTS:
+        elif not (_does_nothing(statement) or is_main_guard(statement) or imports(statement, words.IMPORTS)):
             raise _not_here(statement)
     try:
         return text_in_lines(tree)

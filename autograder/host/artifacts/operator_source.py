@@ -32,8 +32,9 @@ IMPORTS = frozenset(
         "import torch.library",
         "from __future__ import annotations",
         "from collections.abc import Sequence",
-        *(f"from typing import {each}" for each in ("List", "Optional", "Sequence", "Tuple", "Union")),
+        *(f"from typing import {each}" for each in ("Any", "List", "Optional", "Sequence", "Tuple", "Union")),
         "from torch import Tensor",
+        "from torch import nn",
         "from torch.library import custom_op",
         "from torch.nn import functional as F",
         "import torch.nn.functional as F",
@@ -41,18 +42,17 @@ IMPORTS = frozenset(
         "from course_lib.kernel_programs.interpreter import triton_runs_on",
     }
 )
-MODULES = {"torch": "torch", "F": "torch.nn.functional", "math": "math"}
+LOOKS = frozenset({"print", "torch.library.opcheck"})  # statements that do nothing but look
+MODULES = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "math": "math"}
 GIVEN = frozenset(
     """
     Tensor custom_op uniform_numbers triton_runs_on launcher add_norm add_norm_backward abs all any bool divmod
     enumerate float int isinstance len list max min range reversed slice str sum tuple zip List Optional Sequence Tuple
-    Union NotImplementedError RuntimeError ValueError
+    Union Any NotImplementedError RuntimeError TypeError ValueError
     """.split()  # noqa: SIM905  # a list of so many names reads best as a block
 )  # names that the worker gives, beside the modules
 TYPES = frozenset(
-    """
-    Tensor torch.Tensor int float bool str None ... list tuple List Optional Sequence Tuple Union
-    """.split()  # noqa: SIM905
+    "Tensor torch.Tensor int float bool str None ... list tuple List Optional Sequence Tuple Union Any".split()  # noqa: SIM905
 )  # of these words, between brackets, commas and bars, an annotation is made
 ANNOTATIONS = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp)
 KNOWN = GIVEN | MODULES.keys()
@@ -62,7 +62,7 @@ REGISTERING = frozenset({"define", "impl"})  # methods of a library; what they a
 DEVICES = frozenset({"CPU", "CUDA", "Meta", "CompositeExplicitAutograd", "DEF", "FRAGMENT"})
 OF_TORCH = frozenset(
     """
-    Tensor Size autograd.grad contiguous_format empty empty_like enable_grad finfo native_layer_norm no_grad
+    Tensor Size _check autograd.grad contiguous_format empty empty_like enable_grad finfo native_layer_norm no_grad
     preserve_format scalar_tensor special.expit tensor
     """.split()  # noqa: SIM905
 )
@@ -99,7 +99,9 @@ def checked_operator_text(text: str) -> str:
 
 def _is_given(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Import | ast.ImportFrom):
-        return unparsed(statement) in IMPORTS
+        return source_text.imports(statement, IMPORTS)
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return unparsed(statement.value.func) in LOOKS
     if isinstance(statement, ast.FunctionDef) and statement.name == "launcher":  # reads the notebook's names
         return True
     return source_text.is_main_guard(statement)

@@ -40,9 +40,9 @@ class CompiledLauncher:
         args, kwargs = filled(self._arguments, operands)  # type: ignore[arg-type]  # operands in place of tensors
         return tuple(output._memory for output in outputs_of(self._launcher(*args, **kwargs)))
 
-    def _make(self, form: torch.Tensor, *, zero: bool = False) -> Operand:
+    def _make(self, form: torch.Tensor, value: float | None = None) -> Operand:
         memory = torch.empty_strided(form.shape, form.stride(), dtype=form.dtype, device=self._device)
-        return Operand("new tensor", memory.zero_() if zero else memory, self._make)
+        return Operand("new tensor", memory if value is None else memory.fill_(value), self._make)
 
 
 def launchers(parts: Sequence[Part], make: Any) -> Mapping[str, Any]:

@@ -71,6 +71,27 @@ def test_a_launcher_may_make_its_tensors_in_a_generator_or_a_list() -> None:
     assert to_torch(ran(made=made, returned="both").tensors[0]).sum() == 30
 
 
+@pytest.mark.parametrize(
+    ("made", "first"),
+    [
+        ("both = torch.full((2, n), 3.0)", [3.0] * 5),
+        ("both = torch.full_like(torch.empty((2, n)), math.inf, dtype=torch.float)", [torch.inf] * 5),
+        (
+            "both = torch.empty_strided((2, n), (n, 1)); assert isinstance(both, torch.Tensor)",
+            [0.0, 1.0, 2.0, 3.0, 4.0],
+        ),
+    ],
+)
+def test_a_launcher_makes_tensors_of_one_value_and_of_any_strides(made: str, first: list[float]) -> None:
+    done = ran(made=made, line="pass" if "strided" in made else "n = 0")
+    assert to_torch(done.tensors[0]).tolist() == first
+
+
+def test_no_launcher_makes_a_tensor_of_another_object() -> None:
+    with pytest.raises(TypeError, match="not callable"):
+        ran(made="both = torch.Tensor('both', x, lambda form: form)")
+
+
 def test_a_part_of_an_input_is_no_result() -> None:
     with pytest.raises(LauncherError, match="returns a part of an input"):
         ran(returned="x[1:][:2]")

@@ -133,6 +133,17 @@ HIDDEN = HiddenPart(
                 "torch.empty(x.shape[:-1] + (x.shape[-1] // 2,), dtype=x.dtype, device=x.device)",
             ),
         ),
+        ANSWERS.edited(
+            "imports in one line, and refusals",
+            12,
+            ("def silu_gate(x", "from typing import Any, List\nimport torch, math\n\ndef silu_gate(x"),
+            ("def keep_gate(ctx, inputs, output)", "def keep_gate(ctx: Any, inputs: Any, output: Any) -> None"),
+            (
+                "gate, value = x.chunk(2, -1)\n    return",
+                "torch._check(x.shape[-1] % 2 == 0, lambda: 'an odd width')\n    if x.dim() == 0:\n"
+                "        raise TypeError('a number')\n    gate, value = x.chunk(2, -1)\n    return",
+            ),
+        ),
         ANSWERS.edited("a copy by cat", 12, ("cache[:end].clone()", "torch.cat([cache[:at], rows])")),
         ANSWERS.edited(
             "copied into a slice", 12, ("cache[at:end] = rows", "cache.narrow(0, at, rows.shape[0]).copy_(rows)")

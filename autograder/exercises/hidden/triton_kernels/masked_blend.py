@@ -57,6 +57,13 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("another block", 6, ("cdiv(n, 256)", "cdiv(n, 64)"), ("BLOCK=256", "BLOCK=64")),
         ANSWERS.edited("weights of both", 6, ("at, x + t * (y - x)", "at, x * (1.0 - t) + y * t")),
         ANSWERS.edited("a mask by where", 6, ("inside = at < n", "inside = tl.where(at < n, True, False)")),
+        ANSWERS.edited(
+            "filled first, and counted by math",
+            6,
+            ("def blend(x, y, t):", "import math\n\ndef blend(x, y, t):"),
+            ("torch.empty(n, dtype=x.dtype, device=x.device)", "torch.full_like(x, 0.0)"),
+            ("triton.cdiv(n, 256)", "math.ceil(n / 256)"),
+        ),
         ANSWERS.edited("like x", 6, ("torch.empty(n, dtype=x.dtype, device=x.device)", "torch.empty_like(x)")),
         ANSWERS.edited(
             "no mask on loads",

@@ -39,6 +39,7 @@ IN_KERNELS = {
     "x = [i for i in range(3)]": "a kernel cannot have it",
     "import os": "a kernel cannot have it",
     "x = torch.exp(x)": "`torch.exp`",
+    "x = math.ceil(x)": "`math.ceil`",
     "x = y = x": "one `=` a line",
     "x.T = x": "assigns to `x.T`",
     "x = tl.load(*[x_ptr])": "Write each argument by itself",
@@ -128,6 +129,11 @@ def test_ordinary_kernels_are_taken(line: str) -> None:
         "assert x.ndim == 1, f'{x.shape}'",
         "out = x.new_empty(3)",
         "out = x.new_zeros(3)",
+        "out = torch.full_like(x, 0.0, dtype=torch.float)",
+        "out = torch.full(x.shape, -math.inf, device=x.device)",
+        "out = torch.empty_strided(x.size(), x.stride(), dtype=torch.half)",
+        "n = math.ceil(x.numel() / 128)",
+        "assert isinstance(x, torch.Tensor)",
         "n = min(x.shape[0], 3)",
         "shape = (*x.shape,)",
         "x = torch.empty_like(x, memory_format=torch.contiguous_format)",
@@ -161,6 +167,7 @@ def test_a_launcher_reaches_nothing_but_shapes_and_launches(line: str, said: str
         ("from torch import Size", "write `torch.Tensor`"),
         ("x = open('f')", "neither a function nor a constant"),
         ("import os", "Remove it: `tl`"),
+        ("import math, os", "Remove it: `tl`"),
         ("@triton.autotune(configs=[], key=[])\n@triton.jit\ndef f(x):\n    pass", "only `@triton.jit`"),
         ("class A: pass", "neither a function nor a constant"),
         ("def f(x=exec('1')): pass", "`f`, line 1, has the default `exec('1')`"),
@@ -193,6 +200,7 @@ def test_options_for_the_compiler_are_taken() -> None:
 
 def test_the_usual_imports_are_taken_and_dropped() -> None:
     usual = "import torch\nimport triton\nimport triton.language as tl\nfrom triton import language as tl\nFACTOR = 3"
+    usual += "\nimport torch, triton, math\nfrom __future__ import annotations"
     usual += "\nfrom torch import Tensor\nif __name__ == '__main__':\n    print(1)"
     assert checked_kernels({"answer": text(top=usual)}).launchers
 

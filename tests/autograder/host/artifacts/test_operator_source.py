@@ -121,7 +121,10 @@ def test_no_other_kind_of_node_is_read():
     "text",
     [
         "__import__('os')",
-        "print(1)",
+        "x = print(1)",
+        "def f():\n    print(1)",
+        "from typing import List, Literal",
+        "import math, os",
         "t = torch",
         "t = [torch.ops]",
         "t = torch.sys.modules",
@@ -233,7 +236,7 @@ def test_a_function_that_an_operator_calls_itself_has_no_context():
     "annotation",
     [
         "torch.Tensor", "Tensor", "int", "float", "bool", "str", "None", "list[int]", "tuple[torch.Tensor, ...]",
-        "Optional[Tensor]", "Sequence[int] | None", "Union[int, float]", "List[Tuple[int, int]]", "Own",
+        "Optional[Tensor]", "Sequence[int] | None", "Union[int, float]", "List[Tuple[int, int]]", "Own", "Any",
         "'torch.Tensor'", "list['torch.Tensor']", "'list[int] | None'",
     ],
 )  # fmt: skip
@@ -277,7 +280,14 @@ def test_usual_lines_that_do_nothing_are_left_out():
     written = checked_operator_text(f"{usual}if __name__ == '__main__':\n    print(x)\n")
     assert written == "\n\n\nx = divmod(7, 2)"
     assert checked_operator_text("def f(x):\n    return torch.special.expit(x)")
+    assert checked_operator_text("from typing import Any, List, Tuple\nimport math, torch\nx = 1") == "\n\nx = 1"
+    assert checked_operator_text("x = 1\nprint(x)\ntorch.library.opcheck(x, (torch.randn(3),))") == "x = 1"
+    assert checked_operator_text("from torch import nn\ndef f(x):\n    return nn.functional.silu(x)")
     assert refused("t = torch.special")
+
+
+def test_an_operator_may_refuse_its_arguments():
+    checked_operator_text("def f(x):\n    torch._check(x.dim() > 0, lambda: 'no')\n    raise TypeError('odd')")
 
 
 MOST_S = 4.0  # of processor time: a reader that looks at each pair of nodes takes longer
