@@ -117,7 +117,7 @@ class Steps:
 
 def course_with(steps: Any) -> Course:
     nowhere = Path("/nowhere")
-    return Course(nowhere, nowhere, nowhere, nowhere, nowhere, nowhere, nowhere, nowhere, api=steps)
+    return Course(*[nowhere] * 9, api=steps)
 
 
 def test_steps_share_the_engine_of_their_database(tmp_path: Path) -> None:
