@@ -36,6 +36,7 @@ NEVER_REPLAYED = (
 COLD = "Call the function inside `with warm_up():` before the capture."
 NOT_FINITE = ("inf", "-inf", "nan")  # how a recorder writes these numbers
 COPIES = ("aten.copy_.default", "aten._foreach_copy_.default", "aten.clone.default")
+CLEARS = ("aten.zero_.default", "aten._foreach_zero_.default")  # such as `zero_grad` before a replay
 _NAMES = """
     _foreach_add.List _foreach_add_.List _foreach_add_.Scalar _foreach_add_.Tensor _foreach_addcdiv_.Scalar
     _foreach_addcmul_.Scalar _foreach_copy_.default _foreach_mul_.Scalar _foreach_sqrt.default _foreach_zero_.default
@@ -63,7 +64,7 @@ class Call:
     replays: Counter[int] = field(default_factory=Counter)
     """How many launches it started by replaying each capture."""
     beside: list[str] = field(default_factory=list)
-    """The launches outside of replays, without copies and without what reads or compares for the host."""
+    """The launches outside of replays, without copies, zeros, and what reads or compares for the host."""
     returned: Report = field(default_factory=dict)
     output: torch.Tensor = field(default_factory=lambda: torch.tensor(math.nan))
     """The result when it came back."""
@@ -149,8 +150,8 @@ class LaunchMachine:
             self._states[after] = generator.get_state()
         if reads_on_host(func):
             self._values.append(torch.tensor(float(found)))
-        elif self.calls and event["operator"] not in COPIES and not compares(args, found):
-            self.calls[-1].beside.append(event["operator"])
+        elif self.calls and event["operator"] not in (*COPIES, *CLEARS) and not compares(args, found):
+            self.calls[-1].beside += [event["operator"]] * _tensors_each_for_itself(event["operator"], args)
         for written, tensor in _results(event, func, args, options, found):
             self._new_buffer(written.get("buffer"), tensor)
 
@@ -287,15 +288,26 @@ def _results(
     return zip(items(launch.get("results"), (dict,), len(made)), made, strict=True)
 
 
+def _tensors_each_for_itself(operator: str, args: Sequence[Any]) -> int:
+    """Return how many launches one operator stands for: with a list of tensors it works on each, as so many would."""
+    return len(args[0]) if operator.startswith("aten._foreach_") else 1
+
+
 def compares(args: Sequence[Any], found: Any) -> bool:
-    """Return whether a launch compares for the host: programs and trainings compute no truth values."""
-    return any(tensor.dtype == torch.bool for tensor in tensors_in((args, found)))
+    """Return whether a launch compares for the host: it gives truth values, or counts them.
+
+    Programs and trainings compute none. One that takes them beside other numbers computes: a product with truth does.
+    """
+    given, made = ({tensor.dtype for tensor in tensors_in(each)} for each in (args, found))
+    counts_them = given == {torch.bool} and not any(dtype.is_floating_point for dtype in made)
+    return bool(made) and (made == {torch.bool} or counts_them)
 
 
 def require_replays(calls: Sequence[Call], least: int) -> None:
     """Raise `CheckFailedError` unless calls replay one capture of at least so many launches, and start few beside it.
 
-    A capture is data, so its replay runs no Python of the answer. Launches beside replays are those of an eager call.
+    A capture is data, so its replay runs no Python of the answer. Launches beside replays are those of an eager call,
+    and those of a capture that the call before did not replay are as good as eager ones.
     """
     for call in calls:
         if len(call.beside) > MOST_BESIDE:
@@ -303,9 +315,14 @@ def require_replays(calls: Sequence[Call], least: int) -> None:
                 f"A call after the capture starts {len(call.beside)} launches beside replays, such as "
                 f"{', '.join(call.beside[:3])}; these ran eagerly. {NEVER_REPLAYED}"
             )
-    for before, after in pairwise(call.replays for call in calls):
-        if (again := (before & after).total()) < least:
+    for before, after in pairwise(calls):
+        if (again := (before.replays & after.replays).total()) < least:
             raise CheckFailedError(
                 f"Two calls after the capture replay {again} launches of the same captures; the function has at least "
                 f"{least}. {NEVER_REPLAYED}"
+            )
+        if (anew := (after.replays - before.replays).total()) + len(after.beside) > MOST_BESIDE:
+            raise CheckFailedError(
+                f"A call after the capture replays {anew} launches of captures that the call before did not replay. "
+                f"Capture once, and replay that. {NEVER_REPLAYED}"
             )

@@ -169,3 +169,35 @@ def replayed_training(model, optimizer, example):
         return torch.clone(loss)
 
     return step
+
+
+# %% gradients cleared before the replay
+def replayed_training(model, optimizer, example):
+    static, state = example.clone(), torch.get_rng_state()
+    kept = [value.clone() for value in model.state_dict().values()]
+
+    def train():
+        loss = model(static).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    def step(batch):
+        static.copy_(batch)
+        optimizer.zero_grad(set_to_none=False)
+        graph.replay()
+        return loss.clone()
+
+    with warm_up():
+        for _ in range(2):
+            optimizer.zero_grad(set_to_none=False)
+            train()
+    for value, old in zip(model.state_dict().values(), kept, strict=True):
+        value.copy_(old)
+    for values in optimizer.state.values():
+        for value in values.values():
+            value.zero_()
+    torch.set_rng_state(state)
+    with (graph := Graph()):
+        loss = train()
+    return step
