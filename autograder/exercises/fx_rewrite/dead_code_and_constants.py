@@ -79,10 +79,11 @@ class Folded(Buffers):
 
 
 class FoldedTwice(Buffers):
-    """Two constants, each of several steps, one of which is read twice."""
+    """Two constants, each of several steps, one of which is read twice, beside a draw, which is none."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (rows, 8) to (rows, 8)."""
+        torch.rand_like(self.shift)
         factor = torch.softmax(self.scale * self.shift, 0)
         return x * factor + (factor - self.shift.abs())
 
@@ -106,12 +107,13 @@ KEPT = tidied(
     ),
     counts={"add_": 1},
 )
+MOVES = "A draw that nobody reads still moves the generator."
 DRAWN = tidied(
     "F.dropout(x, 0.5, True); torch.exp(x); return x - 3",
     _drawn,
     2,
     counts={"torch.nn.functional.dropout": 1},
-    reason="A draw that nobody reads still moves the generator.",
+    reason=MOVES,
 )
 CONSTANTS = [
     tidied(
@@ -120,7 +122,13 @@ CONSTANTS = [
         1,
         WrongTurn("only the first step was folded: what it gives is constant, too.", calls=2),
     ),
-    tidied("f = torch.softmax(self.scale * self.shift, 0); x * f + (f - self.shift.abs())", FoldedTwice, 2),
+    tidied(  # drawn from a buffer, so that a trace that computes with buffers loses the draw
+        "torch.rand_like(self.shift); f = torch.softmax(self.scale * self.shift, 0); x * f + (f - self.shift.abs())",
+        FoldedTwice,
+        3,
+        counts={"torch.rand_like": 1},
+        reason=MOVES,
+    ),
 ]
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from autograder.exercises.fx_rewrite.dead_code_and_constants import NO_CONSTANT, TRAINED, Buffers, tidied
+from autograder.exercises.fx_rewrite.dead_code_and_constants import MOVES, NO_CONSTANT, TRAINED, Buffers, tidied
 from autograder.exercises.hidden.answer_files import NO_OPERATORS, Answers
 from autograder.host.checks.rewrite_checks import rewritten
 from autograder.host.exercise import Check, HiddenPart
@@ -80,7 +80,7 @@ RANDOM = [
         _dropped_out,
         2,
         counts={"torch.nn.functional.dropout": 1},
-        reason="A draw that nobody reads still moves the generator.",
+        reason=MOVES,
     ),
 ]
 
@@ -147,18 +147,33 @@ CHANGING = [
 
 class _Made(Buffers):
     def forward(self, x: Tensor) -> Tensor:
+        torch.rand_like(self.shift)
         steps = torch.ones_like(self.scale).cumsum(0)
         return x + steps * torch.stack([self.scale, self.shift], dim=0)[1]
 
 
 class _KeywordsToo(Buffers):
     def forward(self, x: Tensor) -> Tensor:
+        torch.randn_like(self.scale)
         return torch.clamp(x, max=torch.add(input=self.scale, other=self.shift, alpha=3))
 
 
 FORMS = [
-    tidied("x + torch.ones_like(self.scale).cumsum(0) * torch.stack([self.scale, self.shift], dim=0)[1]", _Made, 1),
-    tidied("torch.clamp(x, max=torch.add(input=self.scale, other=self.shift, alpha=3))", _KeywordsToo, 1),
+    tidied(
+        "torch.rand_like(self.shift); "
+        "x + torch.ones_like(self.scale).cumsum(0) * torch.stack([self.scale, self.shift], dim=0)[1]",
+        _Made,
+        2,
+        counts={"torch.rand_like": 1},
+        reason=MOVES,
+    ),
+    tidied(
+        "torch.randn_like(self.scale); torch.clamp(x, max=torch.add(input=self.scale, other=self.shift, alpha=3))",
+        _KeywordsToo,
+        2,
+        counts={"torch.randn_like": 1},
+        reason=MOVES,
+    ),
 ]
 
 
@@ -175,6 +190,7 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(8),
         ANSWERS.file("torch's own dead code elimination", 1.5),
+        ANSWERS.file("traced again with buffers", 4.25),
         ANSWERS.edited("parameters are constants, too", 4.8, ("if not isinstance(tensor, nn.Parameter):", "if True:")),
     ),
     right_here=NO_OPERATORS,
