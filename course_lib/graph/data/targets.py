@@ -182,34 +182,35 @@ _NAMES = """
     conv2d.padding conv3d.default conv3d.padding conv_transpose2d.input convolution.default convolution_backward.default
     copy.default copy_.default copysign.Scalar copysign.Tensor copysign_.Scalar copysign_.Tensor cos.default
     cos_.default cosh.default cosh_.default cosine_similarity.default count_nonzero.default count_nonzero.dim_IntList
-    cumprod.default cumprod_.default cumsum.default cumsum_.default detach.default diagonal.default diff.default
-    div.Scalar div.Scalar_mode div.Tensor div.Tensor_mode div_.Scalar div_.Scalar_mode div_.Tensor div_.Tensor_mode
-    divide.Scalar divide.Scalar_mode divide.Tensor divide.Tensor_mode divide_.Scalar divide_.Scalar_mode divide_.Tensor
-    divide_.Tensor_mode dot.default dropout.default dropout_.default dsplit.array dsplit.int dstack.default
-    einsum.default elu.default elu_.default embedding.default embedding_dense_backward.default eq.Scalar eq.Tensor
-    eq_.Scalar eq_.Tensor erf.default erf_.default erfc.default erfc_.default exp.default exp2.default exp2_.default
-    exp_.default expand.default expand_as.default expm1.default expm1_.default eye.default eye.m fill.Scalar fill.Tensor
-    fill_.Scalar fill_.Tensor flatten.using_ints flip.default float_power.Scalar float_power.Tensor_Scalar
-    float_power.Tensor_Tensor floor.default floor_.default floor_divide.Scalar floor_divide.default floor_divide_.Scalar
-    floor_divide_.Tensor fmax.default fmin.default fmod.Scalar fmod.Tensor fmod_.Scalar fmod_.Tensor full.default
-    full_like.default gather.default ge.Scalar ge.Tensor ge_.Scalar ge_.Tensor gelu.default gelu_.default
-    gelu_backward.default ger.default glu.default grid_sampler_2d.default group_norm.default gt.Scalar gt.Tensor
-    gt_.Scalar gt_.Tensor hardsigmoid.default hardsigmoid_.default hardswish.default hardswish_.default hardtanh.default
-    hardtanh_.default heaviside.default heaviside_.default hsplit.array hsplit.int hstack.default huber_loss.default
-    hypot.default hypot_.default index.Tensor index_add.default index_add_.default index_copy.default
-    index_copy_.default index_fill.int_Scalar index_fill.int_Tensor index_fill_.int_Scalar index_fill_.int_Tensor
-    index_put.default index_put_.default index_select.default inner.default
-    instance_norm.default isclose.default isfinite.default isinf.default isnan.default isneginf.default isposinf.default
-    kl_div.default l1_loss.default layer_norm.default le.Scalar le.Tensor le_.Scalar le_.Tensor leaky_relu.default
-    leaky_relu_.default lerp.Scalar lerp.Tensor lerp_.Scalar lerp_.Tensor lift_fresh_copy.default
-    linalg_multi_dot.default linalg_norm.default linalg_norm.ord_str linalg_vecdot.default linalg_vector_norm.default
-    linear.default linspace.default log.default log10.default log10_.default log1p.default log1p_.default log2.default
-    log2_.default log_.default log_sigmoid.default log_sigmoid_forward.default log_softmax.int logaddexp.default
-    logical_and.default logical_and_.default logical_not.default logical_not_.default logical_or.default
-    logical_or_.default logical_xor.default logical_xor_.default logsumexp.default lt.Scalar lt.Tensor lt_.Scalar
-    lt_.Tensor mH.default mT.default masked_fill.Scalar masked_fill.Tensor masked_fill_.Scalar masked_fill_.Tensor
-    masked_scatter.default masked_scatter_.default matmul.default matrix_H.default max.default max.dim max.other
-    max_pool1d.default max_pool2d.default max_pool2d_with_indices.default max_pool2d_with_indices_backward.default
+    cumprod.default cumprod_.default cumsum.default cumsum_.default cumulative_trapezoid.dx cumulative_trapezoid.x
+    detach.default diagonal.default diff.default div.Scalar div.Scalar_mode div.Tensor div.Tensor_mode div_.Scalar
+    div_.Scalar_mode div_.Tensor div_.Tensor_mode divide.Scalar divide.Scalar_mode divide.Tensor divide.Tensor_mode
+    divide_.Scalar divide_.Scalar_mode divide_.Tensor divide_.Tensor_mode dot.default dropout.default dropout_.default
+    dsplit.array dsplit.int dstack.default einsum.default elu.default elu_.default embedding.default
+    embedding_dense_backward.default eq.Scalar eq.Tensor eq_.Scalar eq_.Tensor erf.default erf_.default erfc.default
+    erfc_.default exp.default exp2.default exp2_.default exp_.default expand.default expand_as.default expm1.default
+    expm1_.default eye.default eye.m fill.Scalar fill.Tensor fill_.Scalar fill_.Tensor flatten.using_ints flip.default
+    float_power.Scalar float_power.Tensor_Scalar float_power.Tensor_Tensor floor.default floor_.default
+    floor_divide.Scalar floor_divide.default floor_divide_.Scalar floor_divide_.Tensor fmax.default fmin.default
+    fmod.Scalar fmod.Tensor fmod_.Scalar fmod_.Tensor full.default full_like.default gather.default ge.Scalar ge.Tensor
+    ge_.Scalar ge_.Tensor gelu.default gelu_.default gelu_backward.default ger.default glu.default
+    grid_sampler_2d.default group_norm.default gt.Scalar gt.Tensor gt_.Scalar gt_.Tensor hardsigmoid.default
+    hardsigmoid_.default hardswish.default hardswish_.default hardtanh.default hardtanh_.default heaviside.default
+    heaviside_.default hsplit.array hsplit.int hstack.default huber_loss.default hypot.default hypot_.default
+    index.Tensor index_add.default index_add_.default index_copy.default index_copy_.default index_fill.int_Scalar
+    index_fill.int_Tensor index_fill_.int_Scalar index_fill_.int_Tensor index_put.default index_put_.default
+    index_select.default inner.default instance_norm.default isclose.default isfinite.default isinf.default
+    isnan.default isneginf.default isposinf.default kl_div.default l1_loss.default layer_norm.default le.Scalar
+    le.Tensor le_.Scalar le_.Tensor leaky_relu.default leaky_relu_.default lerp.Scalar lerp.Tensor lerp_.Scalar
+    lerp_.Tensor lift_fresh_copy.default linalg_multi_dot.default linalg_norm.default linalg_norm.ord_str
+    linalg_vecdot.default linalg_vector_norm.default linear.default linspace.default log.default log10.default
+    log10_.default log1p.default log1p_.default log2.default log2_.default log_.default log_sigmoid.default
+    log_sigmoid_forward.default log_softmax.int logaddexp.default logical_and.default logical_and_.default
+    logical_not.default logical_not_.default logical_or.default logical_or_.default logical_xor.default
+    logical_xor_.default logsumexp.default lt.Scalar lt.Tensor lt_.Scalar lt_.Tensor mH.default mT.default
+    masked_fill.Scalar masked_fill.Tensor masked_fill_.Scalar masked_fill_.Tensor masked_scatter.default
+    masked_scatter_.default matmul.default matrix_H.default max.default max.dim max.other max_pool1d.default
+    max_pool2d.default max_pool2d_with_indices.default max_pool2d_with_indices_backward.default
     max_pool3d_with_indices.default maximum.default mean.default mean.dim min.default min.dim min.other minimum.default
     mish.default mish_.default mm.default moveaxis.int moveaxis.intlist movedim.int movedim.intlist mse_loss.default
     mul.Scalar mul.Tensor mul_.Scalar mul_.Tensor multiply.Scalar multiply.Tensor multiply_.Scalar multiply_.Tensor
@@ -241,13 +242,13 @@ _NAMES = """
     take_along_dim.default tan.default tan_.default tanh.default tanh_.default tanh_backward.default
     tensor_split.indices tensor_split.sections tensordot.default threshold.default threshold_.default
     threshold_backward.default tile.default to.dtype to.dtype_layout to.other topk.default trace.default transpose.int
-    trapezoid.dx trapezoid.x tril.default tril_.default triu.default triu_.default true_divide.Scalar true_divide.Tensor
-    true_divide_.Scalar true_divide_.Tensor trunc.default trunc_.default type_as.default unbind.int unflatten.int
-    unsafe_split.Tensor unsqueeze.default upsample_bilinear2d.default upsample_bilinear2d.vec upsample_nearest2d.default
-    upsample_nearest2d.vec var.correction var.default var.dim var_mean.correction var_mean.default var_mean.dim
-    vdot.default view.default view_as.default vsplit.array vsplit.int vstack.default where.Scalar where.ScalarOther
-    where.ScalarSelf where.self xlogy.Scalar_Other xlogy.Scalar_Self xlogy.Tensor xlogy_.Scalar_Other xlogy_.Tensor
-    zero.default zero_.default zeros.default zeros_like.default
+    trapezoid.dx trapezoid.x trapz.dx trapz.x tril.default tril_.default triu.default triu_.default true_divide.Scalar
+    true_divide.Tensor true_divide_.Scalar true_divide_.Tensor trunc.default trunc_.default type_as.default unbind.int
+    unflatten.int unfold.default unsafe_split.Tensor unsqueeze.default upsample_bilinear2d.default
+    upsample_bilinear2d.vec upsample_nearest2d.default upsample_nearest2d.vec var.correction var.default var.dim
+    var_mean.correction var_mean.default var_mean.dim vdot.default view.default view_as.default vsplit.array vsplit.int
+    vstack.default where.Scalar where.ScalarOther where.ScalarSelf where.self xlogy.Scalar_Other xlogy.Scalar_Self
+    xlogy.Tensor xlogy_.Scalar_Other xlogy_.Tensor zero.default zero_.default zeros.default zeros_like.default
 """
 
 ATEN: tuple[str, ...] = tuple(_NAMES.split())

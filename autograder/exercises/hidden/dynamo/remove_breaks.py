@@ -48,12 +48,13 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(12),
         ANSWERS.edited(
-            "torch.cond",
+            "torch.cond, and trapz",
             12,
             (
                 "torch.where(x.sum() > 0, 2 * x, x - 1)",
                 "torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x,))",
             ),
+            ("((x[..., 1:] + x[..., :-1]) / 2).sum(-1)", "torch.trapz(x)"),
         ),
         ANSWERS.edited(
             "in other ways",
@@ -61,6 +62,11 @@ HIDDEN = HiddenPart(
             ("((x[..., 1:] + x[..., :-1]) / 2).sum(-1)", "torch.trapezoid(x, dim=-1)"),
             ("x.norm(dim=1, keepdim=True)", "torch.linalg.norm(x, dim=1, keepdim=True)"),
             ("(x.abs() > 1.5).to(x.dtype)", "((x > 1.5) | (x < -1.5)).to(x.dtype)"),
+        ),
+        ANSWERS.edited(
+            "neighbours in windows",
+            12,
+            ("((x[..., 1:] + x[..., :-1]) / 2).sum(-1)", "x.unfold(-1, 2, 1).mean(-1).sum(-1)"),
         ),
         ANSWERS.file("as they were", 0),
     ),
