@@ -51,7 +51,7 @@ EXERCISE = Exercise(
         "Write the description as a function that calls itself for the items of a tuple or a list.",
     ),
     checks=(
-        Check("every node gives one tensor", "tensors", 4, sees(known_forms, plain)),
-        Check("tuples, numbers and None", "other values", 3, sees(known, several, granted=FORMS)),
+        Check("every node gives one tensor", "tensors", 3, sees(known_forms, plain)),
+        Check("tuples, numbers and None", "other values", 4, sees(known, several, granted=FORMS)),
     ),
 )

@@ -121,6 +121,7 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(12),
+        ANSWERS.file("what ShapeProp notes", 6.5),
         ANSWERS.edited(
             "tensors only",
             12,
