@@ -123,6 +123,8 @@ MODULES: Mapping[str, Mapping[str, Kind]] = {
     "Softplus": {"beta": REAL, "threshold": REAL},
     "Tanh": {},
 }
+_GIVES = {"bias": "bias", "affine": "weight", "elementwise_affine": "weight"}
+"""A flag of a constructor, and the tensor that the module has because of it, until somebody takes it away."""
 _TAKES_DEVICE = ("BatchNorm", "Conv", "Embedding", "GroupNorm", "LayerNorm", "Linear", "RMSNorm")
 
 
@@ -135,8 +137,8 @@ def write_module(module: object, where: str) -> dict[str, object]:
         refuse(where, f"it calls a {name} with hooks or with a forward of its own; remove them first")
     arguments = {}
     for argument, kind in MODULES[name].items():
-        value = getattr(module, argument)
-        if argument == "bias":
+        value = getattr(module, _GIVES.get(argument, argument))
+        if argument in _GIVES:
             value = value is not None
         if not kind.accepts(tuple(value) if isinstance(value, list) else value):
             refuse(where, f"its {name} has {argument} = {shown(value)}, and {kind.says} is expected")

@@ -178,6 +178,14 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(10),
+        ANSWERS.edited(
+            "the norm's own tensors taken away",
+            10,
+            (
+                "graph_module.set_submodule(before.target, nn.LayerNorm(norm.normalized_shape, norm.eps, False))",
+                "norm.weight = norm.bias = None",
+            ),
+        ),
         ANSWERS.file("the last pair, unchecked", 6.1, below=True),
         ANSWERS.edited("in training, too", 6, ("(not norm.training)", "True")),
         ANSWERS.edited("without the shift", 5, ("old @ shift + (0 if", "(0 if"), below=True),

@@ -119,6 +119,20 @@ def test_each_allowed_module_comes_back_as_it_was(name: str, training: bool) -> 
     assert again.state_dict().keys() == gm.state_dict().keys()
 
 
+@pytest.mark.parametrize("name", ["BatchNorm1d", "GroupNorm", "LayerNorm", "Linear", "RMSNorm"])
+def test_a_layer_whose_weight_or_bias_was_taken_away_comes_back_without_it(name: str) -> None:
+    x = torch.randn(2, 4)
+    arguments = {"GroupNorm": (2, 4), "Linear": (4, 3)}.get(name, (4,))
+    module: nn.Module = getattr(nn, name)(*arguments).eval()
+    if name != "Linear":
+        module.weight = None
+    module.bias = None
+    gm = fx.symbolic_trace(nn.Sequential(module))
+    again = _rebuilt(gm)
+    assert torch.equal(again(x), gm(x))
+    assert again.state_dict().keys() == gm.state_dict().keys()
+
+
 OPERANDS = ("x", "residual", "scale", "bias")
 COURSE_CALLS: dict[str, tuple[tuple[object, ...], dict[str, object]]] = {
     "bias_dropout_residual_layer_norm": (("x", "bias", "residual", "scale", "bias", 0.3), {"eps": 1e-6}),
