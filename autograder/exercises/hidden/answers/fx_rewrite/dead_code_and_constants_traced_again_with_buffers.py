@@ -7,16 +7,11 @@ def writes(node):  # into what it is called with; `&` and `|` only look as if th
     return node.op in ("call_function", "call_method") and (in_place or node.kwargs.get("inplace") is True)
 
 
-def effects(gm):
-    return [str(n.target) for n in gm.graph.nodes if writes(n) or n.target in RANDOM]
-
-
 def clean_up(graph_module):
-    again = fx.symbolic_trace(copy.deepcopy(graph_module))  # Python computes with buffers while it is traced
-    if effects(again) == effects(graph_module):
-        graph_module = again
+    if not any(writes(node) or node.target in RANDOM for node in graph_module.graph.nodes):
+        graph_module = fx.symbolic_trace(graph_module)  # Python computes with buffers while it is traced
     graph_module.graph.eliminate_dead_code(
-        is_impure_node=lambda n: n.op in ("placeholder", "output") or writes(n) or n.target in RANDOM
+        is_impure_node=lambda node: node.op in ("placeholder", "output") or writes(node) or node.target in RANDOM
     )
     graph_module.recompile()
     return graph_module
