@@ -14,7 +14,7 @@ from typing import Any
 from nbgrader.api import MissingEntry
 
 from autograder.classroom.nbgrader.course import Course, NbgraderError, gradebook_copy
-from autograder.classroom.nbgrader.dropped import enter_dropped
+from autograder.classroom.nbgrader.dropped import dropped_exercises, enter_dropped
 from autograder.classroom.nbgrader.leaks import leaks, secret_fingerprints
 from autograder.classroom.nbgrader.markers import marker_problems, without_solutions
 from autograder.classroom.nbgrader.releases import FILE as RELEASES
@@ -51,6 +51,7 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
     gradebook.
     """
     chosen = course.chosen(assignments)
+    dropped_exercises(course)  # raises before anything is written
     hidden = required_hidden_folder()
     problems = [] if assignments else exercises_without_notebook(chosen)
     for name in chosen:

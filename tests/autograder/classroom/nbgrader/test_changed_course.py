@@ -153,10 +153,14 @@ def test_a_release_while_an_exercise_is_dropped_does_not_count_it(course: Course
         ("dropt = []", "there is no setting 'dropt'"),
     ],
 )
-def test_a_wrong_name_is_refused_before_anything_is_entered(course: Course, text: str, words: str) -> None:
-    before = state(course)
+def test_a_wrong_name_is_refused_before_anything_is_entered(
+    course: Course, tmp_path: Path, text: str, words: str
+) -> None:
+    before, changed = state(course), dropping(with_source(course, tmp_path / "source", another_text), text)
     with pytest.raises(SettingsError, match=words):
-        graded(dropping(course, text))
+        graded(changed)
+    with pytest.raises(SettingsError, match=words):
+        release(changed, [NAME])
     assert state(course) == before
 
 
