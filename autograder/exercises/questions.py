@@ -29,6 +29,10 @@ Question = dict[str, Any]
 
 Results = dict[str, Any]
 _RECORDED: ContextVar[Results | None] = ContextVar("recorded", default=None)
+KEPT_RESULTS = 200
+"""Results that are held for another call: a check asks of a question what its draw has asked, to find it."""
+_LATEST: dict[tuple[Callable[..., Any], str], str] = {}
+"""The results as JSON, the latest one last."""
 
 
 class NotShippedError(LookupError):
@@ -56,12 +60,15 @@ class Kept:
         key = _key(self._name, args, options)
         if hidden_folder() is None:
             return _shipped_results(self._exercise, key)
-        recorded = _RECORDED.get()
-        results: Results = {} if recorded is None else recorded
-        if key not in results:
-            function = getattr(importlib.import_module(module_name(self._exercise, hidden=True)), self._name)
-            results[key] = json.loads(json.dumps(function(*args, **options)))
-        return json.loads(json.dumps(results[key]))
+        function = getattr(importlib.import_module(module_name(self._exercise, hidden=True)), self._name)
+        results, latest = _RECORDED.get(), (function, key)
+        text = _LATEST.pop(latest, None) or json.dumps(function(*args, **options))
+        _LATEST[latest] = text
+        if len(_LATEST) > KEPT_RESULTS:
+            del _LATEST[next(iter(_LATEST))]
+        if results is not None:
+            results[key] = json.loads(text)
+        return json.loads(text)
 
     def later(self, *args: Any, **options: Any) -> Callable[[], Any]:
         """Return a function for the result, for what takes time and is seldom asked; a recording asks it at once."""

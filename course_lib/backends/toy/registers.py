@@ -4,7 +4,6 @@ This is a linear scan: the instructions are visited once, in order. If no regist
 next use is spilled (Belady, 1966). It is written to scratch memory at most once, because a value never changes.
 """
 
-import dataclasses
 from collections.abc import Sequence
 
 from course_lib.errors import BackendError
@@ -35,14 +34,15 @@ class _Scan:
         self._slots: dict[Register, int] = {}  # value -> slot that holds it
         self._uses: dict[Register, list[int]] = {}  # value -> positions that read it, the next one last
         self._written: list[Instruction] = []
+        self._reads = [instruction.reads for instruction in instructions]
         for position in range(len(instructions) - 1, -1, -1):
-            for value in instructions[position].reads:
+            for value in self._reads[position]:
                 self._uses.setdefault(value, []).append(position)
 
     def run(self) -> tuple[Instruction, ...]:
-        for instruction in self._instructions:
-            needed = set(instruction.reads)
-            for value in instruction.reads:
+        for instruction, reads in zip(self._instructions, self._reads, strict=True):
+            needed = set(reads)
+            for value in reads:
                 if value not in self._home:
                     self._home[value] = self._take(needed)
                     self._write(Instruction("reload", Register(self._home[value]), slot=self._slots[value]))
@@ -59,7 +59,8 @@ class _Scan:
             if instruction.into is not None:
                 self._home[instruction.into] = self._take(needed)
                 into = Register(self._home[instruction.into])
-            self._write(dataclasses.replace(instruction, into=into, operands=operands))
+            same = instruction.memory, instruction.dtype, instruction.slot
+            self._write(Instruction(instruction.name, into, operands, *same))  # dataclasses.replace takes twice as long
             if instruction.into is not None and instruction.into not in self._uses:
                 self._free.append(self._home.pop(instruction.into))  # no instruction reads it
         return tuple(self._written)
