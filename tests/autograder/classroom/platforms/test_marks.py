@@ -10,6 +10,15 @@ from nbgrader.api import Gradebook
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.nbgrader.export import DAY_S, CanvasExport, LatePenalty, MarksExport
 from autograder.classroom.platforms.moodle_marks import write_worksheets
+from autograder.classroom.report import checks_csv, summarise
+from autograder.host.records import (
+    CheckRecord,
+    CheckStatus,
+    ExerciseRecord,
+    ExerciseStatus,
+    SandboxRecord,
+    SubmissionRecord,
+)
 
 NAME = "05_fx_rewrite"
 
@@ -114,3 +123,11 @@ def test_each_day_begun_costs_its_share_after_the_grace_up_to_the_limit(seconds:
 
 def test_by_default_nothing_is_taken() -> None:
     assert LatePenalty().late_submission_penalty("ada", 10.0, 10 * DAY_S) is None
+
+
+def test_the_table_of_checks_shows_no_end_of_a_binary_fraction() -> None:
+    check = CheckRecord("sum", "values", False, CheckStatus.FAILED, 0.1 + 0.2, 0.7 + 0.1)
+    exercise = ExerciseRecord("00_doctor", "value", 0.3, 0.8, ExerciseStatus.GRADED, checks=(check,))
+    record = SubmissionRecord("00_start_here", "ada", "0" * 64, SandboxRecord(1), (exercise,))
+    (row,) = csv.DictReader(checks_csv(summarise([record])).splitlines())
+    assert (row["points"], row["max_points"]) == ("0.3", "0.8")
