@@ -1,4 +1,7 @@
-"""Exercise 08.1: rewrite programs with views and in-place writes without any in-place write."""
+"""Exercise 08.1: rewrite programs with views and in-place writes without any in-place write.
+
+All but one are no linear functions: of a linear one, a matrix follows from runs of the program as it was.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,9 +25,9 @@ DECOMPOSED = ("arange", "iota")
 
 
 def first_column(x: Tensor) -> Tensor:
-    """Double the first column of a copy."""
+    """Square the first column of a copy."""
     y = x.clone()
-    y[:, 0] *= 2
+    y[:, 0] = x[:, 0] ** 2
     return y
 
 
@@ -33,7 +36,7 @@ def through_a_view(x: Tensor) -> tuple[Tensor, Tensor]:
     y = x.clone()
     row = y[0]
     row += 1
-    y *= 2
+    y.tanh_()
     return y, row
 
 
@@ -45,10 +48,10 @@ def input_changed(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def accumulated(x: Tensor) -> Tensor:
-    """Return running sums of the columns."""
+    """Return running products of the columns."""
     y = x.clone()
     for i in range(1, WIDTH):
-        y[:, i] += y[:, i - 1]
+        y[:, i] = x[:, i] * y[:, i - 1].clone()  # autograd keeps it for the gradient
     return y
 
 
@@ -57,7 +60,7 @@ def nested(x: Tensor) -> tuple[Tensor, Tensor]:
     y = x.clone()
     block = y[:, 2:5]
     inner = block[:, 1]
-    inner.copy_(block.sum(1))
+    inner.copy_(block.sum(1).tanh())
     return y, block
 
 
@@ -74,8 +77,8 @@ PROGRAMS = {
     "first_column": Written(
         first_column,
         misconceptions=(
-            Misconception(lambda x: x[:, 0] * 2, "Only the column was returned; the whole tensor is asked for."),
-            Misconception(lambda x: x * 2, "Everything was doubled; only the first column should be."),
+            Misconception(lambda x: x[:, 0] ** 2, "Only the column was returned; the whole tensor is asked for."),
+            Misconception(lambda x: x**2, "Everything was squared; only the first column should be."),
         ),
     ),
     "through_a_view": Written(
@@ -84,10 +87,10 @@ PROGRAMS = {
         (
             Misconception(
                 lambda x: (through_a_view(x)[0], x[0] + 1),
-                "row was taken before y was doubled; it is a view of y, so the later write shows in it.",
+                "row was taken before tanh; it is a view of y, so the later write shows in it.",
             ),
             Misconception(
-                lambda x: (x * 2, (x[0] + 1) * 2),
+                lambda x: (x.tanh(), (x[0] + 1).tanh()),
                 "The write through row does not show in y; a view writes into the memory of its base.",
             ),
         ),
@@ -105,7 +108,7 @@ PROGRAMS = {
         accumulated,
         misconceptions=(
             Misconception(
-                lambda x: torch.cat([x[:, :1], x[:, 1:] + x[:, :-1]], 1),
+                lambda x: torch.cat([x[:, :1], x[:, 1:] * x[:, :-1]], 1),
                 "Each column got its neighbour as it was before; it should get the neighbour's new value.",
             ),
         ),

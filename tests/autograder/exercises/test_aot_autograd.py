@@ -9,10 +9,10 @@ from tests.drawn import third
 def test_wrong_ideas_of_shared_memory_are_named():
     text = said(
         "08_functionalise",
-        ("return torch.cat([x[:, :1] * 2, x[:, 1:]], dim=1)", "return x * 2"),
+        ("return torch.cat([x[:, :1] ** 2, x[:, 1:]], dim=1)", "return x**2"),
         ("return (y, y[0])", "return y, x[0] + 1"),
         ("return (new, new + 1)", "return x, new + 1"),
-        ("x.cumsum(dim=1)", "torch.cat([x[:, :1], x[:, 1:] + x[:, :-1]], dim=1)"),
+        ("x.cumprod(dim=1)", "torch.cat([x[:, :1], x[:, 1:] * x[:, :-1]], dim=1)"),
         ("return (y, y[:, 2:5])", "return y, x[:, 2:5]"),
     )
     for words in ("only the first column", "the later write shows", "old x was returned", "new value", "through inner"):
@@ -20,8 +20,8 @@ def test_wrong_ideas_of_shared_memory_are_named():
 
 
 def test_a_graph_that_writes_into_a_copy_is_refused():
-    text = said("08_functionalise", ("x.cumsum(dim=1)", "x.clone().cumsum_(1)"))
-    assert "cumsum_" in text
+    text = said("08_functionalise", ("x.cumprod(dim=1)", "x.clone().cumprod_(1)"))
+    assert "cumprod_" in text
 
 
 # exercise, words of a message, changes of the reference

@@ -57,7 +57,7 @@ SLIPS = [
     (
         "08_functionalise",
         ["through a view", "other sizes", "gradients"],
-        ("torch.cat([x[:1] + 1, x[1:]]) * 2", "torch.stack([x[0] + 1, *x[1:4]]) * 2"),
+        ("torch.cat([x[:1] + 1, x[1:]]).tanh()", "torch.stack([x[0] + 1, *x[1:4]]).tanh()"),
     ),
     ("04_render_graph", ["nesting"], ("f'({inside})'", "f'({inside}{\",\" * (len(value) == 1)})'")),
     ("09_read_generated_code", ["loops"], ("return loops", "return loops[:-1]")),

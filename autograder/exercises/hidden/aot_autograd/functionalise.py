@@ -20,5 +20,7 @@ HIDDEN = HiddenPart(
             ("torch.cat([x[:1] + 1, x[1:]])", "torch.index_add(x, 0, torch.tensor([0]), torch.ones_like(x[:1]))"),
         ),
         ANSWERS.file("as they were", 0),
+        ANSWERS.file("matrices of the programs", 1.4),
+        ANSWERS.file("decompositions of one's own", 8),  # the task calls it fair
     ),
 )

@@ -1,4 +1,4 @@
-"""Strategy: leave every write in, as `out=` and as `inplace=True`, which no name of an operator shows. Surface: torch.mul(y, 2, out=y), F.relu(v, inplace=True).
+"""Strategy: leave every write in, as `out=` and as `inplace=True`, which no name of an operator shows. Surface: torch.tanh(y, out=y), F.relu(v, inplace=True).
 
 Class: graph gaming. Unprotected: grader underscored gives full marks. Level: 5.
 Must get 0: the clean worker observes by the schema of each operator, and by the bits of all tensors, what a call writes.
@@ -19,14 +19,14 @@ def functional():
     def first_column(x):
         y = x * 1
         column = y.select(1, 0)
-        torch.mul(column, 2, out=column)
+        torch.mul(column, column, out=column)
         return (y,)
 
     def through_a_view(x):
         y = x * 1
         row = y.select(0, 0)
         torch.add(row, 1, out=row)
-        torch.mul(y, 2, out=y)
+        torch.tanh(y, out=y)
         return y, row
 
     def input_changed(x):
@@ -38,13 +38,13 @@ def functional():
         y = x * 1
         for i in range(1, 6):
             column = y.select(1, i)
-            torch.add(column, y.select(1, i - 1), out=column)
+            torch.mul(column, y.select(1, i - 1), out=column)
         return (y,)
 
     def nested(x):
         y = x * 1
         block = y.narrow(1, 2, 3)
-        torch.sum(block * 1, 1, out=block.select(1, 1))
+        torch.tanh(block.sum(1), out=block.select(1, 1))
         return y, block
 
     functions = (first_column, through_a_view, input_changed, accumulated, nested)
