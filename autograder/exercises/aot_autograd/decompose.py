@@ -19,6 +19,7 @@ CANCELLED = (
     "These numbers lie far from zero. If nearer ones come out right, two large squares were subtracted that are almost "
     "equal: take the mean away first, and square what is left."
 )
+MOST_SUMS = 2  # of the row and of squares; PyTorch's own steps take the mean again for the variance
 PRIMITIVES = frozenset(f"torch.ops.aten.{name}" for name in f"{ARITHMETIC} {FORM}".split())
 
 
@@ -139,6 +140,12 @@ def in_primitives(*several: Captured, gradients: bool = False) -> Callable[[Capt
                 raise CheckFailedError(
                     f"`{each.member}`: the graph calls {other[0].removeprefix('torch.ops.')}, which is no primitive of "
                     "the list."
+                )
+            sums = [call.packet for call in artifact.called.values() if call.packet.endswith((".sum", ".mean"))]
+            if len(sums) > MOST_SUMS:
+                raise CheckFailedError(
+                    f"`{each.member}`: the graph sums {len(sums)} times; {MOST_SUMS} are enough. Keep the difference "
+                    "from the mean: the variance is the mean of its squares, and the result needs it, too."
                 )
 
     return run

@@ -55,6 +55,8 @@ HIDDEN = HiddenPart(
             ),
             below=True,
         ),
+        ANSWERS.file("references of PyTorch", 2),  # that of GELU
+        ANSWERS.edited("sums for means", 12, ("h.mean(-1, keepdim=True)", "h.sum(-1, keepdim=True) / h.shape[-1]")),
         ANSWERS.edited("in the inputs' precision", 10, ("x.to(torch.float32) if", "x if")),
     ),
     right_here={"one precision lower": "it leaves 16 bits alone, and there it is right"},

@@ -43,7 +43,7 @@ def by_matrix(program):
         matrix, shift, shapes = known[len(x)]
         found = (x.reshape(1, -1) @ matrix)[0] + shift
         parts = found.split([shape.numel() for shape in shapes])
-        return tuple(part.reshape(shape) for part, shape in zip(parts, shapes))
+        return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
 
     return run
 
