@@ -34,11 +34,11 @@ _ALLOWED = """
     type_as cat stack select slice size dim numel len zeros ones full zeros_like ones_like full_like tensor arange
     add_ sub_ mul_ div_ zero_ copy_ tanh_ append insert pop clear copy extend reverse list __getitem__ __contains__
     __is__ __isnot__ __not__ __and__ __or__ __range_length __derive_index format str item Bool Float Int
-    is_floating_point
+    is_floating_point Delete masked_fill_ fill_ clamp_ relu_ index index_put_
 """
 OPERATORS = frozenset(_ALLOWED.split())
 PRIMITIVES = {"RaiseException", "NumToTensor", "device", "dtype", "ndim", "shape", "min", "max", "unchecked_cast"}
-BUILT_IN = {"annotate", "unchecked_cast", "uninitialized", "range", "float", "int", "bool", "str", "len"}
+BUILT_IN = {"annotate", "unchecked_cast", "uninitialized", "range", "float", "int", "bool", "str", "len", "isinstance"}
 BASES = {"Module", "NamedTuple"}
 _OWN = re.compile(r"__torch__(\.\w+)+")
 _REGISTERED = "__torch__.torch.classes"  # registered by C++, never part of an archive

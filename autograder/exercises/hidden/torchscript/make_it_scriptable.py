@@ -61,9 +61,20 @@ HIDDEN = HiddenPart(
             ("* scale", "* options.get('scale', 1.0)"),
             ("if fresh", "if options.get('fresh', False)"),
         ),
-        ANSWERS.edited("forgets", 6.5, ("self.past.append(value)", "self.past = [value]")),
-        ANSWERS.edited("grows", 8, ("self.past = self.past[-self.depth:]", "pass")),
+        ANSWERS.edited("filled in place", 10, ("value = value * mask", "value.masked_fill_(mask == 0, 0.0)")),
+        ANSWERS.edited("filled by index", 10, ("value = value * mask", "value[mask.expand_as(value) == 0] = 0.0")),
+        ANSWERS.edited("asked for its type", 10, ("if mask is not None:", "if isinstance(mask, torch.Tensor):")),
+        ANSWERS.edited(
+            "the first entry deleted",
+            10,
+            (
+                "self.past = self.past[-self.depth:]",
+                "if len(self.past) > self.depth:\n                del self.past[0]",
+            ),
+        ),
+        ANSWERS.edited("forgets", 6, ("self.past.append(value)", "self.past = [value]")),
+        ANSWERS.edited("grows", 7.5, ("self.past = self.past[-self.depth:]", "pass")),
         ANSWERS.edited("no mask", 5, ("value = value * mask", "value = value * 1.0")),
-        ANSWERS.edited("no scale", 7.5, ("self.dense(x) * scale", "self.dense(x)")),
+        ANSWERS.edited("no scale", 8, ("self.dense(x) * scale", "self.dense(x)")),
     ),
 )
