@@ -161,7 +161,7 @@ def agrees(name: str, cases: Callable[[Draw], list[Case]], *, counted: Collectio
     def run(answer: ArchiveAnswer, draw: Draw) -> None:
         calls = cases(draw)
         if name == BACKWARD:
-            require_derived(answer, calls[0])
+            require_derived(answer, calls[0], draw.normal(8, 16).double())
         for outputs, case in zip(answer.run(answer.function(name), calls), calls, strict=True):
             try:
                 _require(outputs, case, reference, names)
@@ -235,25 +235,33 @@ POWERS = CURVES | {"aten::pow"}  # a power of a number is a curve, too
 BEFORE = "add sub rsub mul multiply div true_divide divide neg negative square addcmul addcdiv reciprocal sqrt rsqrt"
 BEFORE += " lerp zeros_like ones_like full_like clone add_ sub_ mul_ div_"
 ARITHMETIC = {f"aten::{name}" for name in BEFORE.split()} | REDUCTIONS | POWERS
+NUMBERS = {f"aten::{name}" for name in ("item", "Float", "Int", "FloatImplicit", "IntImplicit", "ScalarImplicit")}
+STEP = 2.0**-30  # between arguments whose slopes are compared; added to numbers in single precision, it is not rounded
+ROUGH = 2e-15  # by hand, slopes change by 1e-16 besides what their arguments change; with quotients, 1e-14 and more
 MOST_CURVES, MOST_POWERS = 2, 5  # by hand one curve is enough, with three powers; more than four values give a slope
 
 
-def require_derived(answer: ArchiveAnswer, case: Case) -> None:
+def require_derived(answer: ArchiveAnswer, case: Case, x: Tensor) -> None:
     """Raise `CheckFailedError` for a derivative that is made of several values of the function.
 
     In single precision, two values are far too few for a slope. So no others are allowed, in no other precision, in no
-    loop, and in no tensor with more elements than x, which joins or a tensor of numbers would make.
+    loop, in no tensor with more elements than x, which joins or a tensor of numbers would make, and in no numbers of
+    Python. What comes by another way in double precision shows in the slopes at `x`: a quotient is rough.
     """
     graph = answer.optimised(answer.function(BACKWARD), [case])
     nodes = [node for node in every_node(graph) if node.tensors]
     kinds = [node.kind for node in nodes]
     last = max((place for place, kind in enumerate(kinds) if kind in POWERS), default=0)
-    if other := [n.kind for n in nodes if n.doubles or n.kind in ("aten::to", "aten::type_as")]:
+    if other := [node.kind for node in every_node(graph) if node.reads and node.kind in NUMBERS]:
+        found = f"makes numbers of Python, by {other[0]}"
+    elif other := [n.kind for n in nodes if n.doubles or n.kind in ("aten::to", "aten::type_as")]:
         found = f"changes the precision, by {other[0]}"
     elif other := [kind for kind in kinds[:last] if _makes(kind) and kind not in ARITHMETIC]:
         found = f"puts what {other[0]} makes into a curve"
     elif _most(graph, CURVES) > MOST_CURVES or _most(graph, POWERS) > MOST_POWERS:
         found = "computes curves at many places"
+    elif _is_rough(answer, x):
+        found = "gives slopes in double precision that are rough, or rounded"
     else:
         return
     raise CheckFailedError(
@@ -261,6 +269,20 @@ def require_derived(answer: ArchiveAnswer, case: Case) -> None:
         f"and the bracket, and the chain rule inside tanh. One tanh is enough: at most {MOST_CURVES} values of curves "
         "are taken, without a cast."
     )
+
+
+def _is_rough(answer: ArchiveAnswer, x: Tensor) -> bool:
+    """Tell whether slopes in double precision jump between arguments that lie near each other, or stay as they are."""
+    near = [
+        Case((torch.ones_like(x), x + STEP * at, torch.zeros_like(x[0])), label="in double precision")
+        for at in range(3)
+    ]
+    outputs = [each[0].double() for each in answer.run(answer.function(BACKWARD), near) if each]
+    if len(outputs) < len(near) or any(each.shape != x.shape for each in outputs):
+        return False  # the comparison with the right gradients says what is wrong
+    first, second = outputs[1] - outputs[0], outputs[2] - outputs[1]
+    stays = bool((outputs[0] != outputs[0].flatten()[0]).any()) and float((first == 0).double().mean()) > 0.5
+    return stays or not float((second - first).square().mean().sqrt()) < ROUGH
 
 
 def _makes(kind: str) -> bool:

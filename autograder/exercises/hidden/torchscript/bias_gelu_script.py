@@ -84,6 +84,8 @@ HIDDEN = HiddenPart(
             ("def bias_gelu_backward(", "@torch.jit.script\ndef bias_gelu_backward("),
         ),
         ANSWERS.file("derived by autograd", 15),  # the task calls it fair
+        ANSWERS.file("quotient of doubles by a sum", 5.5),
+        ANSWERS.file("quotient of numbers", 5.5),
         ANSWERS.edited("forward alone", 5.5, ("def bias_gelu_backward(", "def another(")),
         ANSWERS.edited("without the incoming gradient", 5.5, ("inner) * grad", "inner) * torch.ones_like(grad)")),
         ANSWERS.edited("a way of its own for other sizes", 15, (f"    return {FORMULA}", BRANCH), below=True),
