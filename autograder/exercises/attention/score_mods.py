@@ -152,12 +152,12 @@ def _require_modified(
             "score: arithmetic, comparisons, torch.where, and tensors that are indexed."
         )
     try:
-        (found, *more) = answer.run(artifact, inputs).outputs
+        outputs = answer.run(artifact, inputs).outputs
     except AnswerFailedError as error:
         raise CheckFailedError(f"`{name}`: the captured graph does not run: {error.message[:300]}") from None
-    if more:
-        raise CheckFailedError(f"`{name}` returned {1 + len(more)} tensors; expected one.")
-    _require_equal(found, known, f"`{name}` for scores of shape {list(sizes.shape)}: ", sizes, dtype)
+    if len(outputs) != 1:
+        raise CheckFailedError(f"`{name}` returned {len(outputs)} tensors; expected one.")
+    _require_equal(outputs[0], known, f"`{name}` for scores of shape {list(sizes.shape)}: ", sizes, dtype)
 
 
 def _require_equal(found: Tensor, known: Known, told: str, sizes: Sizes, dtype: torch.dtype) -> None:

@@ -218,6 +218,7 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("no slope", 7.5, ("slopes[head] * ", "")),
         ANSWERS.edited("no cap outside", 8, ("cap * torch.tanh", "torch.tanh")),
         ANSWERS.edited("no cap inside", 8, ("score / cap", "score")),
+        ANSWERS.edited("no tensor at all", 8, ("return cap * torch.tanh(score / cap)", "return ()")),
         ANSWERS.edited("a hard cap", 8, ("cap * torch.tanh(score / cap)", "score.clamp(-cap, cap)")),
         ANSWERS.edited(
             "documents in order", 7.5, ("ids[batch, query] == ids[batch, key]", "ids[batch, query] >= ids[batch, key]")
