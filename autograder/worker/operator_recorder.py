@@ -21,6 +21,8 @@ from torch.utils.weak import WeakTensorKeyDictionary
 ATEN = torch.ops.aten
 SIZES = (ATEN.size.default, ATEN.stride.default, ATEN.storage_offset.default)
 PLAIN = (Tensor, nn.Parameter)  # another class of tensors decides by itself what its operators are
+UNWRITTEN = {ATEN.empty.memory_format: "full", ATEN.empty_like.default: "full_like", ATEN.new_empty.default: "new_full"}
+"""Operators whose results may hold anything, with what records them as NaN, so that no result depends on chance."""
 CONSTANT_NUMEL = 1  # a larger constant is not computed with: `make_fx` has the same limit
 
 
@@ -108,6 +110,9 @@ class _Recorder(TorchDispatchMode):
     def _recorded(self, func: OpOverload, args: Any, kwargs: Any, tensors: Sequence[Tensor]) -> Any:
         if func is ATEN.lift_fresh.default:
             func = ATEN.lift_fresh_copy.default  # or a later write would change the constant
+        if func in UNWRITTEN:
+            args = (*args, float("nan") if func(*args, **kwargs).is_floating_point() else 0)
+            func = getattr(ATEN, UNWRITTEN[func]).default
         nodes: Any = map_aggregate(args, self.node_of)
         named: Any = map_aggregate(kwargs, self.node_of)
         node = self._graph.create_node("call_function", func, nodes, named, func.overloadpacket.__name__)

@@ -40,7 +40,10 @@ WHOLE_SHARE = 0.5  # of a matrix of all scores; a program that allocates more is
 PRODUCTS = {"forward": 2, "backward": 5}  # products of matrices for each tile
 MARGIN = 1.2  # of the products; a column of ones beside the values is allowed, a sixth product is not
 
-ARITHMETIC = "add sub rsub mul div neg reciprocal square pow sqrt exp exp2 log log2 log1p expm1 maximum logaddexp clamp"
+ARITHMETIC = (
+    "add sub rsub mul div neg reciprocal square pow sqrt exp exp2 log log2 log1p expm1 maximum logaddexp clamp "
+)
+ARITHMETIC += "sigmoid softplus log_sigmoid_forward"  # of a difference of logarithms, where two results are merged
 REDUCTIONS = "sum amax max mean logsumexp mm bmm matmul addmm baddbmm einsum"
 MASKS = "arange where masked_fill eq ne lt le gt ge logical_and logical_or logical_not bitwise_and bitwise_or tril triu"
 CHECKED = "bitwise_not isinf isnan nan_to_num abs clamp_min clamp_max fill scalar_tensor lift_fresh_copy minimum"
@@ -90,10 +93,16 @@ class Sizes:
         return [draw.normal(HEADS, length, WIDTH, dtype=dtype, scale=1.5) for length in lengths]
 
     def far_inputs(self, draw: Draw) -> list[Tensor]:
-        """Return a random query, key and value whose scores all lie around `FAR` or `-FAR`; softmax is as without."""
+        """Return a random query, key and value whose scores lie around `FAR` or `-FAR`.
+
+        In one head all scores of a row lie at one end, in every second row at the other. In the other head, the first
+        tile of keys lies at the other end than the rest: no number that is known after one tile serves for all.
+        """
         query, key, value = self.inputs(draw)
         each = math.sqrt(FAR * math.sqrt(WIDTH))
-        query[..., -1], key[..., -1] = each, each * draw.choice((-1, 1))
+        query[..., -1], key[..., -1] = each, each
+        query[:, draw.integer(0, 1) :: 2, -1] = -each
+        key[draw.integer(0, HEADS - 1), :TILE, -1] = -each
         return [query, key, value]
 
 
@@ -193,12 +202,19 @@ def _explained(found: Tensor, right: Tensor, known: Known, inputs: Sequence[Tens
     return ""
 
 
-def forward_right(numbers: Sequence[int], *several: Sizes, far: bool = False) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check that these results of forward are right in all sizes; with `far`, for scores far from zero."""
+def forward_right(
+    numbers: Sequence[int], *several: Sizes, far: bool = False, sides: bool = False
+) -> Callable[[CapturedAnswer, Draw], None]:
+    """Return a check that these results of forward are right in all sizes; with `far`, for scores far from zero.
+
+    With `sides`, no row of scores may be whole.
+    """
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         for sizes in several:
-            require_forward(answer, sizes, sizes.far_inputs(draw) if far else sizes.inputs(draw), numbers)
+            reply = require_forward(answer, sizes, sizes.far_inputs(draw) if far else sizes.inputs(draw), numbers)
+            if sides:
+                require_sides("forward", sizes, reply)
 
     return run
 
@@ -285,7 +301,12 @@ EXERCISE = Exercise(
     checks=(
         Check("the output", "values", 1.5, forward_right((0,), Sizes(LENGTH, LENGTH), far=True)),
         Check("the logarithm of the denominators", "logarithms", 1, forward_right((1,), Sizes(LENGTH, LENGTH))),
-        Check("causal output", "causal", 1.5, forward_right((0,), Sizes(LENGTH, LENGTH, causal=True), far=True)),
+        Check(
+            "causal output",
+            "causal",
+            1.5,
+            forward_right((0,), Sizes(LENGTH, LENGTH, causal=True), far=True, sides=True),
+        ),
         Check("the gradients", "gradients", 3, backward_right(Sizes(2 * TILE, LENGTH))),
         Check("memory does not grow with the keys", "memory", 1, tight),
     ),

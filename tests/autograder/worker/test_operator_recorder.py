@@ -56,6 +56,18 @@ def test_a_write_into_a_constant_of_the_call_does_not_change_the_next_run():
     torch.testing.assert_close(graph(torch.ones(2)), torch.tensor([2.0, 3.0]))
 
 
+def test_what_nobody_wrote_is_not_a_number():
+    def partly_written(x):
+        y, whole = torch.empty_like(x), torch.empty(2, dtype=torch.long) * 0
+        y[0] = x[0]
+        return y, x.new_empty(2), torch.empty(3), whole
+
+    y, new, plain, whole = recorded(partly_written, [torch.ones(2, 3)])(torch.ones(2, 3))
+    assert torch.equal(y[0], torch.ones(3))
+    assert all(each.isnan().all() for each in (y[1], new, plain))
+    assert torch.equal(whole, torch.zeros(2, dtype=torch.long))
+
+
 def _one_hot(x):
     return x + torch.nn.functional.one_hot(torch.zeros(1, dtype=torch.long), 4)
 

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from autograder.exercises.attention.tiled_attention import (
     LENGTH,
+    NAMES,
     Sizes,
     backward_right,
     forward_right,
@@ -45,6 +46,8 @@ def _by_parts(answer: CapturedAnswer, draw: Draw) -> None:
         given = [grad, query, keys.contiguous(), values.contiguous(), output, lse]
         reply = run_graph(answer, "backward", part, given)
         require_products("backward", part, reply)
+        for gradient, like, name in zip(reply.outputs, (query, keys, values), NAMES["backward"], strict=True):
+            comparison.require_form(gradient, like, f"`backward`: {name}")
         found.append(reply.outputs)
     joined = (
         found[0][0] + found[1][0],
@@ -90,7 +93,7 @@ HIDDEN = HiddenPart(
             "lengths that are no multiple of a tile",
             "ragged lengths",
             1,
-            forward_right((0, 1), Sizes(RAGGED, RAGGED, causal=True), Sizes(40, RAGGED), far=True),
+            forward_right((0, 1), Sizes(RAGGED, RAGGED, causal=True), Sizes(40, RAGGED), far=True, sides=True),
         ),
         Check(
             "gradients, causal and of ragged lengths",
@@ -134,6 +137,15 @@ HIDDEN = HiddenPart(
             14,
             (" - delta[:, rows]) * query.shape[-1] ** (-0.5)", " - delta[:, rows]) / math.sqrt(key.shape[-1])"),
         ),
+        ANSWERS.edited(
+            "writes into empty tensors",
+            14,
+            ("torch.zeros_like(query), torch.full_like", "torch.empty_like(query), torch.full_like"),
+            (
+                "new = torch.logaddexp",
+                "output[:, rows] = output[:, rows].nan_to_num(0)\n            new = torch.logaddexp",
+            ),
+        ),
         ANSWERS.edited("by bmm", 14, ("by_scores @ key[:, columns]", "torch.bmm(by_scores, key[:, columns])")),
         ANSWERS.file("dense", 0),
         Control("the library", LIBRARY, 0),
@@ -142,7 +154,11 @@ HIDDEN = HiddenPart(
             6,
             (WEIGHTED, "(torch.exp(scores - new[..., None]).half() @ value[:, columns].half()).float()"),
         ),
-        ANSWERS.file("whole rows", 9),
+        ANSWERS.file("whole rows", 7.5),
+        ANSWERS.file("the first tile decides", 6),
+        ANSWERS.edited(
+            "a gradient of another shape", 6, ("return (by_query, by_key", "return (by_query, by_key.sum()")
+        ),
         ANSWERS.edited("autograd", 6, ("\n    both = ", BY_AUTOGRAD)),
         ANSWERS.edited(
             "skips nothing",
