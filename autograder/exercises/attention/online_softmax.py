@@ -264,9 +264,17 @@ def drawn(
 
 
 def shifted(draw: Draw, stream: Stream) -> Stream:
-    """Return the stream with a drawn number added to all scores, which changes no result and overflows every exp."""
+    """Return the stream with a drawn number added to all scores, which changes no result and overflows every exp.
+
+    In one row the first block lies lower than the others: a maximum that never grows overflows there.
+    """
     shift = draw.choice((-TOO_LARGE, TOO_LARGE))
-    return replace(stream, scores=stream.scores + shift, label=f"{stream.label}, and scores around {shift:g}")
+    scores = stream.scores + shift
+    if len(stream.sizes) > 1:
+        row, first = draw.integer(0, len(scores) - 1), stream.sizes[0]
+        scores[row, :first] += min(-shift, 0)
+        scores[row, first:] += max(-shift, 0)
+    return replace(stream, scores=scores, label=f"{stream.label}, and scores around {shift:g}")
 
 
 def _plain(draw: Draw) -> list[Stream]:

@@ -73,6 +73,11 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("a maximum by max", 12, ("scores.amax(1, keepdim=True)", "scores.max(1, keepdim=True).values")),
         ANSWERS.file("everything is kept", 0),
         Control("blocks are averaged", AVERAGED, 0),
+        ANSWERS.edited(
+            "the first block's maximum",
+            3.5,
+            (NEW, "new = torch.where(largest == -torch.inf, scores.amax(1, keepdim=True), largest)"),
+        ),
         ANSWERS.edited("never rescaled", 0, ("torch.exp(largest - base)", "torch.ones_like(base)")),
         ANSWERS.edited("the sum is not rescaled", 0, (MIXED, "mixed + weights @ values")),
         ANSWERS.edited("the denominator is not rescaled", 0, (TOTAL, "total = total + weights.sum(1, keepdim=True)")),
