@@ -30,6 +30,7 @@ HIDDEN = HiddenPart(
         ANSWERS.reference(12),
         *ANSWERS.styles(12),
         ANSWERS.file("ranges written afterwards", 12),
+        ANSWERS.file("another tracer", 12),  # the task calls it fair
         ANSWERS.file("as they were", 0),
         ANSWERS.file("sizes declared and not open", 0),
         ANSWERS.edited("the length as an int", 6, ("table[:x.shape[1]]", "table[:int(x.shape[1])]")),
