@@ -110,9 +110,9 @@ class _Recorder(TorchDispatchMode):
     def _recorded(self, func: OpOverload, args: Any, kwargs: Any, tensors: Sequence[Tensor]) -> Any:
         if func is ATEN.lift_fresh.default:
             func = ATEN.lift_fresh_copy.default  # or a later write would change the constant
-        if func in UNWRITTEN:
-            args = (*args, float("nan") if func(*args, **kwargs).is_floating_point() else 0)
-            func = getattr(ATEN, UNWRITTEN[func]).default
+        if full := UNWRITTEN.get(func):
+            filled = torch.nan if func(*args, **kwargs).is_floating_point() else 0
+            func, args = getattr(ATEN, full).default, (*args, filled)
         nodes: Any = map_aggregate(args, self.node_of)
         named: Any = map_aggregate(kwargs, self.node_of)
         node = self._graph.create_node("call_function", func, nodes, named, func.overloadpacket.__name__)

@@ -254,7 +254,7 @@ def require_derived(answer: ArchiveAnswer, case: Case, x: Tensor) -> None:
     last = max((place for place, kind in enumerate(kinds) if kind in POWERS), default=0)
     if other := [node.kind for node in every_node(graph) if node.reads and node.kind in NUMBERS]:
         found = f"makes numbers of Python, by {other[0]}"
-    elif other := [n.kind for n in nodes if n.doubles or n.kind in ("aten::to", "aten::type_as")]:
+    elif other := [n.kind for n in nodes if n.kind in ("aten::to", "aten::type_as")]:
         found = f"changes the precision, by {other[0]}"
     elif other := [kind for kind in kinds[:last] if _makes(kind) and kind not in ARITHMETIC]:
         found = f"puts what {other[0]} makes into a curve"

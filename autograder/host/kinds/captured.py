@@ -85,8 +85,7 @@ class CapturedAnswer(GraphAnswer):
 
     def ask(self, question: Json, *, member: str = "") -> Json:
         """Call a function of the answer with plain data and return its result, which is plain data."""
-        reply, _ = self.student.call(AskMember(member, question))
-        return reply.body.value
+        return self.student.call(AskMember(member, question))[0].body.value
 
     def call(self, case: Case, *, member: str = "") -> Reply:
         """Call a function of the answer without a capture and return its result."""

@@ -61,8 +61,7 @@ class CounterexampleAnswer:
     def ask(self, trial: Trial) -> Values:
         """Return the function's inputs after checks; raises `CheckFailedError` for inputs that are not accepted."""
         request = FindInputs(trial.question, trial.text if trial.make else "", trial.make)
-        reply, _ = self._student.call(request)
-        inputs = read_values(reply)
+        inputs = read_values(self._student.call(request)[0])
         require_bounded(inputs, graphs=trial.graphs, max_elements=trial.max_elements, max_number=trial.max_number)
         if complaint := trial.accepts(inputs):
             raise CheckFailedError(complaint)
@@ -74,8 +73,7 @@ class CounterexampleAnswer:
             self._clean.reload(LoadTrial(trial.text), ())
             self._loaded = trial.text
         request = RunTrial(program, seed, double, inputs.packed)
-        reply, _ = self._clean.call(request, inputs.tensors)
-        return read_values(reply)
+        return read_values(self._clean.call(request, inputs.tensors)[0])
 
     def run_on_question(self, trial: Trial, program: str, inputs: Values) -> Values:
         """Return the result of the trial's function `program` on its question and the tensors of `inputs`."""

@@ -184,8 +184,6 @@ class ArchiveNode:
     """The nodes of a fusion group or of a differentiable graph."""
     tensors: bool = True
     """Whether an output is a tensor or holds one; a size, a truth value or a list of numbers is none."""
-    doubles: bool = False
-    """Whether an output is known to be a tensor in double precision."""
     reads: bool = False
     """Whether an input is a tensor, other than a size that a trace holds as one."""
 

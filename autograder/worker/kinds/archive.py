@@ -117,7 +117,6 @@ def _nodes(block: Any) -> tuple[ArchiveNode, ...]:
             tuple(_nodes(inner) for inner in node.blocks()),
             _nodes(node.g("Subgraph")) if "Subgraph" in node.attributeNames() else (),
             any("Tensor" in str(output.type()) for output in node.outputs()),
-            any(str(output.type()).startswith("Double(") for output in node.outputs()),
             any("Tensor" in str(i.type()) and i.node().kind() != "prim::NumToTensor" for i in node.inputs()),
         )
         for node in block.nodes()
