@@ -15,6 +15,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from autograder.classroom import exercise_versions
 from autograder.classroom.batch import LocalEngine
 from autograder.classroom.nbgrader import release as release_module
 from autograder.classroom.nbgrader.course import open_course
@@ -94,9 +95,10 @@ def graded(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("COURSE_WORK", raising=False)
         patch.delenv("COURSE_EXCHANGE", raising=False)
-        for module in (registry, release_module, answer_cells):
+        for module in (registry, release_module, answer_cells, exercise_versions):
             patch.setattr(module, "all_exercises", lambda: (ANSWER,))
-        patch.setattr(registry, "module_name", module_name)
+        for module in (registry, exercise_versions):
+            patch.setattr(module, "module_name", module_name)
         patch.setattr(registry, "lesson_of", lambda _: LESSON)
         patch.setitem(SETUP_CELLS, LESSON, SETUP)
         patch.setitem(sys.modules, module_name(ANSWER), SimpleNamespace(EXERCISE=EXERCISE))
