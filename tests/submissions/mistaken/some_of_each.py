@@ -30,7 +30,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% solution 04_read_a_graph = 6
 # %% mistake 04_custom_tracer = 3: by path
 # %% mistake 04_choose_escape = 1.5: gives up too early
-# %% mistake 04_shape_propagation = 7.5: one dtype
+# %% mistake 04_shape_propagation = 6.5: one dtype
 # %% mistake 04_cost_annotator = 6: nothing is freed
 # %% unanswered 04_render_graph
 
