@@ -30,6 +30,7 @@ def run_with_triton(*command: str, **environment: str) -> tuple[int, str]:
     return fork_command(words, ROOT, inherited | {"OMP_NUM_THREADS": "1"} | environment).finish()
 
 
+@pytest.mark.slow
 def test_the_kernels_are_right_in_the_interpreter() -> None:
     status, printed = run_with_triton("interpreted_kernels.py", TRITON_INTERPRET="1")
     assert status == 0, printed[-5000:]
