@@ -5,10 +5,12 @@ it; the answer is tensors, which the host compares.
 """
 
 import builtins
+import gc
 import linecache
 import math
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from sys import getsizeof
 from typing import Any
 
 import torch
@@ -23,10 +25,8 @@ from autograder.worker.source import AnswerError
 from autograder.worker.tensors import call_on_tensors
 
 OPERATOR, ON_TRITON = "torch.ops.", "on Triton "
-BUILTINS = """
-    abs all any bool divmod enumerate float int isinstance len list max min range reversed slice str sum tuple zip
-    NotImplementedError RuntimeError TypeError ValueError __import__
-"""
+BUILTINS = """abs all any bool divmod enumerate float int isinstance len list max min range reversed slice str sum tuple
+    zip NotImplementedError RuntimeError TypeError ValueError __import__"""
 """PyTorch itself imports where it is called; no text of operators can name that function."""
 Outputs = tuple[torch.Tensor, ...]
 
@@ -84,9 +84,8 @@ def _given(text: str, stand_in: _StandIn) -> Names:
 
     names: Names = {"torch": torch, "F": F, "math": math, "Tensor": torch.Tensor, "custom_op": custom_op}
     kernels = {"add_norm": stand_in.add_norm, "add_norm_backward": stand_in.add_norm_backward}
-    names["nn"] = torch.nn
     names |= {each: getattr(typing, each) for each in ("Any", "List", "Optional", "Sequence", "Tuple", "Union")}
-    names |= {**kernels, "launcher": lambda name: kernels[name]}
+    names |= {**kernels, "launcher": lambda name: kernels[name], "nn": torch.nn}
     names["__builtins__"] = {each: getattr(builtins, each) for each in BUILTINS.split()}
     if "uniform_numbers" in text:
         from course_lib.kernels.dropout import uniform_numbers
@@ -201,14 +200,23 @@ def _recorded_nodes(found: Any, args: tuple[Any, ...]) -> Outputs:
 
 
 def _kept_memory(found: Any, args: tuple[Any, ...]) -> Outputs:
-    """Return the bytes of each tensor among the arguments that backward keeps, and those of all else but outputs."""
-    tensors = [arg.requires_grad_() for arg in args if isinstance(arg, torch.Tensor)]
-    outputs = _several(found(*args))
-    node = outputs[0].grad_fn
-    kept = tree_leaves((getattr(node, "saved_tensors", ()), getattr(node, "__dict__", {})))
-    memory = {_place(each): each.untyped_storage().nbytes() for each in kept if isinstance(each, torch.Tensor)}
-    others = sum(memory[place] for place in memory.keys() - {_place(each) for each in (*outputs, *tensors)})
-    return (torch.tensor([*(memory.get(_place(each), 0) for each in tensors), others]),)
+    """Return the bytes of each argument that a call keeps alive, and those of all else but what outputs hold."""
+    before = _memory_of(gc.get_objects())
+    given = [arg.requires_grad_().clone() if isinstance(arg, torch.Tensor) else arg for arg in args]  # held by no leaf
+    own = [_place(each) for each in given if isinstance(each, torch.Tensor)]
+    outputs = _several(found(*given))
+    given.clear()
+    gc.collect()
+    kept = tree_leaves([getattr(outputs[0].grad_fn, name, ()) for name in ("saved_tensors", "__dict__")])
+    memory = {place: size for place, size in _memory_of(gc.get_objects()).items() if place not in before}
+    memory |= _memory_of(kept)
+    others = sum(memory[place] for place in memory.keys() - {*own, *map(_place, outputs)})
+    spare = sum(each.untyped_storage().nbytes() - each.nbytes for each in outputs) + sum(map(getsizeof, kept))
+    return (torch.tensor([*(memory.get(place, 0) for place in own), others + spare]),)
+
+
+def _memory_of(values: Sequence[Any]) -> dict[int, int]:
+    return {_place(each): each.untyped_storage().nbytes() for each in values if type(each) is torch.Tensor}
 
 
 def _place(tensor: torch.Tensor) -> int:

@@ -25,31 +25,27 @@ NODES = (
     ast.JoinedStr, ast.FormattedValue, ast.AnnAssign,
     ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
 )  # fmt: skip
-IMPORTS = frozenset(
-    {
-        "import math",
-        "import torch",
-        "import torch.library",
-        "from __future__ import annotations",
-        "from collections.abc import Sequence",
-        *(f"from typing import {each}" for each in ("Any", "List", "Optional", "Sequence", "Tuple", "Union")),
-        "from torch import Tensor",
-        "from torch import nn",
-        "from torch.library import custom_op",
-        "from torch.nn import functional as F",
-        "import torch.nn.functional as F",
-        "from course_lib.kernels.dropout import uniform_numbers",
-        "from course_lib.kernel_programs.interpreter import triton_runs_on",
-    }
-)
+IMPORTS = {
+    "import math",
+    "import torch",
+    "import torch.library",
+    "from __future__ import annotations",
+    "from collections.abc import Sequence",
+    *(f"from typing import {each}" for each in ("Any", "List", "Optional", "Sequence", "Tuple", "Union")),
+    "from torch import Tensor",
+    "from torch import nn",
+    "from torch.library import custom_op",
+    "from torch.nn import functional as F",
+    "import torch.nn.functional as F",
+    "from course_lib.kernels.dropout import uniform_numbers",
+    "from course_lib.kernel_programs.interpreter import triton_runs_on",
+}
 LOOKS = frozenset({"print", "torch.library.opcheck"})  # statements that do nothing but look
 MODULES = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "math": "math"}
 GIVEN = frozenset(
-    """
-    Tensor custom_op uniform_numbers triton_runs_on launcher add_norm add_norm_backward abs all any bool divmod
-    enumerate float int isinstance len list max min range reversed slice str sum tuple zip List Optional Sequence Tuple
-    Union Any NotImplementedError RuntimeError TypeError ValueError
-    """.split()  # noqa: SIM905  # a list of so many names reads best as a block
+    "Tensor custom_op uniform_numbers triton_runs_on launcher add_norm add_norm_backward abs all any bool divmod "  # noqa: SIM905
+    "enumerate float int isinstance len list max min range reversed slice str sum tuple zip List Optional Sequence "
+    "Tuple Union Any NotImplementedError RuntimeError TypeError ValueError".split()
 )  # names that the worker gives, beside the modules
 TYPES = frozenset(
     "Tensor torch.Tensor int float bool str None ... list tuple List Optional Sequence Tuple Union Any".split()  # noqa: SIM905
@@ -61,10 +57,8 @@ REGISTERS = re.compile(r"custom_op|torch\.library\.(custom_op|define|impl|regist
 REGISTERING = frozenset({"define", "impl"})  # methods of a library; what they are given is checked, too
 DEVICES = frozenset({"CPU", "CUDA", "Meta", "CompositeExplicitAutograd", "DEF", "FRAGMENT"})
 OF_TORCH = frozenset(
-    """
-    Tensor Size _check autograd.grad contiguous_format empty empty_like enable_grad finfo native_layer_norm no_grad
-    preserve_format scalar_tensor special.expit tensor
-    """.split()  # noqa: SIM905
+    "Tensor Size _check autograd.grad contiguous_format empty empty_like enable_grad finfo native_layer_norm no_grad "  # noqa: SIM905
+    "preserve_format scalar_tensor special.expit tensor".split()
 )
 OF_CONTEXTS = frozenset(
     {"mark_non_differentiable", "needs_input_grad", "save_for_backward", "saved_tensors", "set_materialize_grads"}

@@ -113,6 +113,30 @@ HIDDEN = HiddenPart(
             ("grad_x = by_h * factors(h, p, seed)", "grad_x = by_h * ctx.mask"),
         ),
         ANSWERS.edited(
+            "keeps its arguments in a function",
+            5.5,
+            ("ctx.rest = inputs[5:]", "ctx.rest = inputs[5:]\n    ctx.more = lambda: inputs"),
+        ),
+        ANSWERS.edited(
+            "keeps its arguments in a list for all calls",
+            5.5,
+            ("def save(ctx, inputs, output):", "KEPT = []\n\ndef save(ctx, inputs, output):\n    KEPT.append(inputs)"),
+        ),
+        ANSWERS.edited(
+            "keeps its arguments as numbers",
+            5.5,
+            ("ctx.rest = inputs[5:]", "ctx.rest = inputs[5:]\n    ctx.more = inputs[0].tolist()"),
+        ),
+        ANSWERS.edited(
+            "keeps a mask behind an output",
+            5.5,
+            (
+                "h = residual + (x + bias) * factors(x, p, seed)",
+                "room = x.new_zeros(2, *x.shape)\n    h = room[0]\n"
+                "    h.copy_(residual + (x + bias) * factors(x, p, seed))",
+            ),
+        ),
+        ANSWERS.edited(
             "saves a statistic of each row",
             6,
             ("ctx.rest = inputs[5:]", "ctx.rest = inputs[5:]\n    ctx.mean = output[0].mean(-1, keepdim=True)"),
