@@ -22,6 +22,13 @@ CYCLE = WrongTurn(
     refused="no earlier node has that name",
 )
 
+COMPILE = "call `recompile()` on the module after the last change of its graph."
+UNWRITTEN = "torch._library.custom_ops"
+AS_OPERATOR = (
+    "fx cannot write the call of an operator's Python object, such as those in `course_lib.kernels`, as code. Let the "
+    "node call the operator in `torch.ops.course_lib`."
+)
+
 
 def inserting(
     name: str,
@@ -120,10 +127,10 @@ def ready_to_run(right: Run, program: Program, expected: Callable[[], Callable[.
             for output, truth, eager in zip(found, truths, eagers, strict=True):
                 comparison.require_close(output, truth, eager, "The output", "")
         except (AnswerFailedError, CheckFailedError, ValueError) as error:
-            why = f" It raises {error.message[:200]}" if isinstance(error, AnswerFailedError) else ""
+            raised = error.message if isinstance(error, AnswerFailedError) else ""
             raise CheckFailedError(
-                f"{told} the graph is right, and the module that you return does not run it: call `recompile()` on "
-                f"the module after the last change of its graph.{why}"
+                f"{told} the graph is right, and the module that you return does not run it: "
+                f"{AS_OPERATOR if UNWRITTEN in raised else COMPILE}{raised and f' It raises {raised[:200]}'}"
             ) from None
 
     return run
