@@ -72,7 +72,7 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("the block end becomes one call", "pattern", 2, rewrites([LITERAL], OPERATOR, continued=True)),
-        Check("another eps is kept", "eps", 2, rewrites([with_eps(1e-12)], OPERATOR, continued=True)),
+        Check("another eps is kept", "eps", 2, rewrites([with_eps(1e-3)], OPERATOR, continued=True)),
         Check(
             "a sum with alpha stays",
             "refusals",
