@@ -18,6 +18,7 @@ from autograder.classroom.report.attention import Attention, Urgency
 from autograder.exercises import all_exercises, find, of_assignment
 from autograder.exercises.lessons import PACKAGE, module_name
 from autograder.host.records import GRADER_VERSION, ExerciseRecord, SubmissionRecord
+from autograder.host.source_text import tree_of
 
 EXERCISE, POINTS, TORCH, GRADER = "exercise", "points", "torch", "grader"
 """The parts of a statement: the exercise's code as a digest, its points, the versions of PyTorch and of the grader."""
@@ -77,9 +78,9 @@ def out_of_date(records: Iterable[SubmissionRecord]) -> Iterator[Attention]:
             found |= {_reason(record.assignment, one.id, changed) for changed in [changes(one)] if changed}
         counts.update(found)
     for (where, reason), count in sorted(counts.items()):
-        subject = "1 record is" if count == 1 else f"{count} records are"
+        subject, whose = ("1 record is", "1 hand-in") if count == 1 else (f"{count} records are", f"{count} hand-ins")
         sentence = f"{subject} {reason}: `autograder regrade {where}` shows what would change."
-        yield Attention(Urgency.SHOULD, f"{count} submissions", where, sentence)
+        yield Attention(Urgency.SHOULD, whose, where, sentence)
 
 
 def _reason(assignment: str, exercise_id: str, changed: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
@@ -115,7 +116,7 @@ def _file(module: str) -> Path | None:
 def _imports(path: Path) -> tuple[str, ...]:
     """Return the names that may be modules which a file imports."""
     names: list[str] = []
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in ast.walk(tree_of(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -127,7 +128,7 @@ def _imports(path: Path) -> tuple[str, ...]:
 def _tree(path: Path) -> str:
     """Return a digest of a file's syntax tree."""
     texts: list[str] = []
-    _collect(ast.parse(path.read_bytes()), texts)
+    _collect(tree_of(path.read_text(encoding="utf-8")), texts)
     return _digest(texts)
 
 

@@ -84,7 +84,10 @@ class HandedIn:
         """Return `record` with those exercises graded again whose answer was stopped, on equal inputs."""
         own = self.own_seed(seed)
         exercises = (
-            grade_exercise(find(each.id, hidden=True), self.answers, sandbox=sandbox, seed=own)
+            replace(
+                grade_exercise(find(each.id, hidden=True), self.answers, sandbox=sandbox, seed=own),
+                version=version_of(each.id),
+            )
             if each.was_disturbed
             else each
             for each in record.exercises

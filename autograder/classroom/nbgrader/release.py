@@ -24,6 +24,7 @@ from autograder.exercises import all_exercises, find, of_assignment
 from autograder.exercises.registry import hidden_folder
 from autograder.host.exercise import Exercise
 from autograder.host.setup_imports import imports
+from autograder.host.source_text import tree_of
 
 CHECK = "_check"
 Cell = Mapping[str, Any]
@@ -176,7 +177,7 @@ def _answer_problems(cell: Cell, exercise: Exercise) -> Iterator[str]:
     if by_hand != exercise.by_hand:
         yield f"{name}: is worth {by_hand} points of a person, its exercise {exercise.by_hand:g}."
     try:
-        statements = ast.parse(without_solutions(str(cell["source"]))).body
+        statements = tree_of(without_solutions(str(cell["source"]))).body
     except SyntaxError as error:
         yield f"{name}: without its solution it is not Python ({error.msg}, line {error.lineno})."
         return

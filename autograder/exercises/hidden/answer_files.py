@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from autograder.host.exercise import REFERENCE, Control
+from autograder.host.source_text import tree_of
 
 FOLDER = Path(__file__).parent / "answers"
 
@@ -80,7 +81,7 @@ def edited(answer: str, *edits: tuple[str, str]) -> str:
     >>> edited("total = ( 1 +\\n  2 )  # a sum", ("1 + 2", "1 - 2"))
     'total = 1 - 2\\n'
     """
-    text = ast.unparse(ast.parse(answer)) + "\n"
+    text = ast.unparse(tree_of(answer)) + "\n"
     for before, after in edits:
         if text.count(before) != 1:
             raise UnknownEditError(f"{before!r} occurs {text.count(before)} times, not once, in:\n{text}")

@@ -4,6 +4,7 @@ import ast
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +55,20 @@ def test_a_parser_that_stays_disturbed_is_no_fault_of_the_text(monkeypatch):
 
     with pytest.raises(SystemError, match="depth mismatch"):
         parsed("x = 1")
+
+
+# Evaluated where no other thread parses: at import, by a command that grades nothing, or in a process of its own.
+ELSEWHERE = ("host/source_text.py", "host/grading.py", "exercises/quality/", "worker/", "exercises/hidden/answers/")
+
+
+def test_all_that_grades_parses_by_this_door():
+    package = Path(source_text.__file__).parents[1]
+    files = {str(path.relative_to(package)): path for path in package.rglob("*.py")}
+    calls = [
+        name
+        for name, path in files.items()
+        if not name.startswith(ELSEWHERE)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "ast.parse"
+    ]
+    assert calls == []
