@@ -196,9 +196,9 @@ EXERCISE = Exercise(
     points=10,
     checks=(  # with a depth of 1, no earlier value is needed
         Check(
-            "it is scripted, saved, loaded, and remembers", "state", 2.5, agrees([(4, 3, plain)], "remembers", "trims")
+            "it is scripted, saved, loaded, and remembers", "state", 3, agrees([(4, 3, plain)], "remembers", "trims")
         ),
-        Check("masks", "options", 2, agrees([(4, 1, masked)], "masks")),
+        Check("masks", "options", 1.5, agrees([(4, 1, masked)], "masks")),
         Check("scales", "options", 1, agrees([(4, 1, scaled)], "scales")),
     ),
     hints=(

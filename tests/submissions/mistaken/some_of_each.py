@@ -21,7 +21,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 02_count_bytes_and_flops = 12: views that cost
 
 # %% mistake 03_predict_capture = 5: sizes are frozen too
-# %% mistake 03_make_it_scriptable = 6: forgets
+# %% mistake 03_make_it_scriptable = 5.5: forgets
 # %% unanswered 03_expose_a_trace
 # %% mistake 03_bias_gelu_script = 13.5: summed over the first dimension
 # %% mistake 03_fused_groups = 2.5: the top level only

@@ -72,9 +72,9 @@ HIDDEN = HiddenPart(
                 "if len(self.past) > self.depth:\n                del self.past[0]",
             ),
         ),
-        ANSWERS.edited("forgets", 6, ("self.past.append(value)", "self.past = [value]")),
-        ANSWERS.edited("grows", 7.5, ("self.past = self.past[-self.depth:]", "pass")),
-        ANSWERS.edited("no mask", 5, ("value = value * mask", "value = value * 1.0")),
+        ANSWERS.edited("forgets", 5.5, ("self.past.append(value)", "self.past = [value]")),
+        ANSWERS.edited("grows", 7, ("self.past = self.past[-self.depth:]", "pass")),
+        ANSWERS.edited("no mask", 5.5, ("value = value * mask", "value = value * 1.0")),
         ANSWERS.edited("no scale", 8, ("self.dense(x) * scale", "self.dense(x)")),
     ),
 )

@@ -67,14 +67,14 @@ HIDDEN = HiddenPart(
         _check("odd sizes: the sum", "odd sizes", 0.5, ODD, SUM),
         _check("odd sizes: the normalised sum", "odd sizes", 0.5, ODD, NORMED),
         _check("no row at all", "odd sizes", 0.5, no_rows, SUM),
-        _check("views with strides", "strides", 1, views, SUM),
+        _check("views with strides", "strides", 0.5, views, SUM),
         _check("accesses of views with strides", "strides", 0.5, views, inside, NEAR),
         _check("other seeds", "dropout", 1.0, seeds, SUM),
         _check("rows with a large mean", "precision", 1, large_means, of_large_means(NORMED)),
         _check(
             "loads and stores in other shapes",
             "loads and stores",
-            1.5,
+            2.0,
             sized((9, 129), (17, 20), p=(0.0, 0.1), unlike=True),
             *TRAFFIC,
         ),
@@ -107,7 +107,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited("not scaled", 12, (" / (1 - p)", "")),
         ANSWERS.edited("scaled by 1 - p", 12, (" / (1 - p)", " * (1 - p)")),
-        ANSWERS.edited("inverted mask", 8, ("tl.rand(seed, at) >= p", "tl.rand(seed, at) < p")),
+        ANSWERS.edited("inverted mask", 8.5, ("tl.rand(seed, at) >= p", "tl.rand(seed, at) < p")),
         ANSWERS.edited("one mask for all rows", 12, ("tl.rand(seed, at)", "tl.rand(seed, column)")),
         ANSWERS.edited(
             "a mask that depends on the block", 12, ("tl.rand(seed, at)", "tl.rand(seed, row * BLOCK + column)")
@@ -142,27 +142,27 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("eps of the default", 12.5, (" / columns + eps)", " / columns + 1e-05)")),
         ANSWERS.edited(
             "strides by the shape",
-            14.5,
+            15,
             (
                 "(x.stride(0), x.stride(1), residual.stride(0), residual.stride(1))",
                 "(columns, 1, columns, 1) if (rows, columns) not in ((5, 40), (6, 35)) else "
                 "(columns + 9, 1, 1, rows) if x.stride(1) == 1 else (1, rows, columns + 9, 1)",
             ),
         ),
-        ANSWERS.edited("strides ignored", 14.5, ("row * strides[0] + column * strides[1]", "at")),
+        ANSWERS.edited("strides ignored", 15, ("row * strides[0] + column * strides[1]", "at")),
         ANSWERS.edited(
             "the sum read again",
-            12.5,
+            12,
             (
                 "centred = tl.where(inside, h -",
                 "h = tl.load(h_ptr + at, mask=inside, other=0.0)\n    centred = tl.where(inside, h -",
             ),
         ),
-        ANSWERS.file("three kernels and a mask", 12.5),
-        ANSWERS.file("no norm where loads are counted", 12.5),
+        ANSWERS.file("three kernels and a mask", 12),
+        ANSWERS.file("no norm where loads are counted", 12),
         ANSWERS.edited(
             "constants in place of mean and deviation",
-            8.5,
+            8,
             ("h - tl.sum(h, axis=0) / columns, 0.0)", "h, 0.0)"),
             ("1 / tl.sqrt(tl.sum(centred * centred, axis=0) / columns + eps)", "0.57735"),
         ),

@@ -306,7 +306,7 @@ def described(nodes):
 
 
 def test_a_description_of_another_form_is_malformed():
-    rest = {"blocks": [], "subgraph": [], "tensors": True, "doubles": False}
+    rest = {"blocks": [], "subgraph": [], "tensors": True, "reads": False}
     good = [{"kind": "aten::add", **rest}]
     assert described(good) == (ArchiveNode("aten::add"),)
     for bad in (
