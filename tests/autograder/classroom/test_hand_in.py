@@ -1,11 +1,7 @@
 """What a hand-in's record says beside the points."""
 
-from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from autograder.classroom.exercise_versions import version_of
 from autograder.classroom.hand_in import HandedIn
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
 from autograder.host.sandbox import open_sandbox
@@ -26,14 +22,3 @@ def test_copied_functions_are_in_the_record_and_the_points_stay():
     assert "_Scan.run" in [copy.function for copy in lower.copies]
     assert fuse.copies == ()
     assert again.points == 6
-
-
-def test_an_answer_that_is_graded_again_has_the_version_of_its_exercise(monkeypatch: pytest.MonkeyPatch):
-    stopped = ExerciseRecord(LOWER, "value", 0.0, 10.0, ExerciseStatus.TIMED_OUT)
-    monkeypatch.setattr("autograder.classroom.hand_in.grade_exercise", lambda *_, **__: replace(stopped, points=10.0))
-    hand_in = HandedIn("10_backends", "ada", Path("10_backends.ipynb"), "0" * 64, {LOWER: ""})
-    record = SubmissionRecord("10_backends", "ada", "0" * 64, SandboxRecord(1), (stopped,))
-
-    (again,) = hand_in.grade_again(record, sandbox=open_sandbox(), seed=1).exercises
-
-    assert (again.points, again.version) == (10.0, version_of(LOWER))

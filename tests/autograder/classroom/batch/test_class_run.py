@@ -21,6 +21,7 @@ from autograder.classroom.batch import (
     secret_seed,
 )
 from autograder.classroom.batch.slots import Slots
+from autograder.classroom.exercise_versions import version_of
 from autograder.classroom.hand_in import HandedIn, handed_in, read_hand_in
 from autograder.classroom.nbgrader.repair import readable_notebook
 from autograder.exercises import find, of_assignment
@@ -121,7 +122,8 @@ def test_only_what_was_stopped_is_graded_again(tmp_path: Path, monkeypatch: pyte
     record = SubmissionRecord(hand_in.assignment, "a", hand_in.sha256, SandboxRecord(1), (first, stopped))
     asked: list[str] = []
     monkeypatch.setattr(hand_in_module, "grade_exercise", lambda e, *_, **__: asked.append(e.id) or second)
-    assert hand_in.grade_again(record, sandbox=FakeSandbox(), seed=1).exercises == (first, second)
+    again = dataclasses.replace(second, version=version_of(second.id))
+    assert hand_in.grade_again(record, sandbox=FakeSandbox(), seed=1).exercises == (first, again)
     assert asked == [second.id]
 
 
