@@ -20,6 +20,7 @@ from autograder.classroom.hand_in import HandedIn, graded_exercise, handed_in
 from autograder.classroom.sandbox_options import add_sandbox, open_chosen
 from autograder.classroom.status import DONE, UsageError
 from autograder.exercises import find, of_assignment
+from autograder.exercises.answer_cells import CHECK
 from autograder.host.records import GRADER_VERSION, WITHOUT_MARK, ExerciseRecord, SandboxRecord, SubmissionRecord
 from autograder.host.report.safe_text import one_line
 from autograder.host.report.wording import marks, number
@@ -74,7 +75,7 @@ class Change:
         return round(self.after.points - (self.before.points if self.before else 0.0), 6)
 
     @property
-    def is_one(self) -> bool:
+    def changes_the_mark(self) -> bool:
         """Return whether the mark or its maximum changes, or is not known."""
         if self.before is None or self.after.status in WITHOUT_MARK:
             return True
@@ -156,7 +157,7 @@ def regrade(
         one for one in handed_in(course.submitted, [assignment], course.quarantine) if student in ("", one.student)
     ]
     if not hand_ins:
-        raise UsageError(f"{student or 'nobody'} has handed in {assignment}.")
+        raise UsageError(f"{f'{student} has not' if student else 'no student has'} handed in {assignment}.")
     with Journal(course.journal) as journal, Journal(course.journal.with_name(FILE)) as preview:
         records = {one.key: record for one in hand_ins if (record := journal.get(one.key)) is not None}
         parts = [part for one in hand_ins if one.key in records for part in _part(one, records[one.key], exercises)]
@@ -211,7 +212,7 @@ def _by_person(course: "Course", part: Part, exercise: str) -> float | None:
 
     with course.gradebook() as gradebook:
         try:
-            grade = gradebook.find_grade(f"{exercise}_check", part.assignment, part.assignment, part.student)
+            grade = gradebook.find_grade(f"{exercise}{CHECK}", part.assignment, part.assignment, part.student)
         except MissingEntry:
             return None
         given: float | None = grade.manual_score
@@ -230,7 +231,7 @@ def table(changed: Sequence[Change]) -> str:
             one.why,
         )
         for one in changed
-        if one.is_one
+        if one.changes_the_mark
     ]
     if not changed:
         return "Nothing to grade again: all records are of the present version."

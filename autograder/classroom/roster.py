@@ -26,7 +26,7 @@ class RosterError(UsageError):
 
 
 def import_roster(course: Course, path: Path) -> int:
-    """Create or update the students of `path` in the gradebook and return their number; nobody is removed.
+    """Create or update the students of `path` in the gradebook and return their number; no student is removed.
 
     A student of a platform's list who is in the gradebook, with the same e-mail address or number, keeps the id.
     """

@@ -1,4 +1,4 @@
-"""What the grader needs of its system and Windows lacks; whoever imports it there reads what to use instead."""
+"""What the grader needs of its system and Windows lacks; an import there says what to use instead."""
 
 try:
     import fcntl

@@ -36,7 +36,7 @@ def tensor(text, dtype, shape, strides):
 
 
 def comment(text: str) -> str:
-    """Return a text, whoever wrote it, as lines of comment.
+    """Return a text, which may be a student's, as lines of comment.
 
     >>> comment("wrong\\nimport os")
     '# wrong\\n# import os'

@@ -103,7 +103,7 @@ def disputed(mine: list[Heard], reference: list[Heard]) -> list[tuple[Heard, Hea
 
 
 def _same_request(wanted: Heard, among: list[Heard]) -> Heard | None:
-    """Return the same request; where values are examples and drawn anew, one with tensors of the same forms."""
+    """Return the same request; where values are drawn again in each grading, one with tensors of the same forms."""
     same = (each for each in among if wanted.asks_the_same(each))
     alike = (each for each in among if wanted.asks_alike(each))
     return next(same, None) or next(alike, None)

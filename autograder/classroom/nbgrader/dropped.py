@@ -10,7 +10,6 @@ import difflib
 import json
 import tomllib
 from collections.abc import Collection, Iterator
-from pathlib import Path
 
 from nbformat.notebooknode import from_dict
 from nbgrader.api import GradeCell
@@ -20,11 +19,12 @@ from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.nbgrader.releases import FILE as RELEASES
 from autograder.classroom.nbgrader.releases import released_cells, releases_of
 from autograder.classroom.report.attention import Attention, Urgency
+from autograder.classroom.whole_files import write_whole
 from autograder.exercises import all_exercises
+from autograder.exercises.answer_cells import CHECK
 from autograder.host.settings import DROPPED, SettingsError, read_settings
 
 FILE = "dropped.json"
-CHECK = "_check"
 Entered = dict[str, dict[str, list[float | None]]]
 """What a person entered, by cell and student: the score, and the extra credit."""
 
@@ -59,16 +59,13 @@ def enter_dropped(course: Course) -> frozenset[str]:
                 _drop(cell, entered.setdefault(cell.name, {}))
             elif cell.name in entered:
                 _count(course, cell, entered[cell.name])
-        _keep(path, entered)  # first, so that nothing is lost if this is killed before or after the next line
+        write_whole(
+            path, json.dumps(entered, indent=1)
+        )  # first, so that nothing is lost if this is killed before or after the next line
         gradebook.db.commit()
-    _keep(path, {name: of_cell for name, of_cell in entered.items() if name.removesuffix(CHECK) in dropped})
+    kept = {name: of_cell for name, of_cell in entered.items() if name.removesuffix(CHECK) in dropped}
+    write_whole(path, json.dumps(kept, indent=1))
     return dropped
-
-
-def _keep(path: Path, entered: Entered) -> None:
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(entered, indent=1), encoding="utf-8")
-    part.replace(path)
 
 
 def _drop(cell: GradeCell, entered: dict[str, list[float | None]]) -> None:

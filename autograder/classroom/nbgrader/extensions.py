@@ -1,6 +1,6 @@
 """Give one student more time for one notebook: `autograder extend STUDENT NOTEBOOK --days 3`.
 
-nbgrader keeps an extension with what a student handed in, so nobody could get one before. Here it is also kept in a
+nbgrader keeps an extension with a hand-in, so a student could not get one before handing in. Here it is also kept in a
 file, and the gradebook gets it with the hand-in. What a person enters in the gradebook later, as with nbgrader's own
 `grant_extension`, holds.
 """
@@ -10,7 +10,6 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
@@ -19,6 +18,7 @@ from nbgrader.utils import parse_utc
 from autograder.classroom.nbgrader.course import Course, quiet_additions
 from autograder.classroom.report.attention import Attention, Urgency
 from autograder.classroom.status import UsageError
+from autograder.classroom.whole_files import write_whole
 
 FILE = "extensions.json"
 DAY = timedelta(days=1)
@@ -45,8 +45,8 @@ def extend(course: Course, student: str, assignment: str, *, until: str = "", da
     """Give `student` time until `until`, or `days` after the due date, and return a sentence about it.
 
     The time is in UTC, unless it ends with another zone, as `"2030-01-18 12:00 Europe/Berlin"`. With neither, the
-    extension is taken back. Raises `UsageError` for an unknown name, a time that is none or too early, or a notebook
-    without a due date.
+    extension is taken back. Raises `UsageError` for an unknown name, a time that cannot be read or is too early, or a
+    notebook without a due date.
     """
     (name,) = course.chosen([assignment])
     with course.gradebook() as gradebook:
@@ -78,7 +78,7 @@ def enter_extensions(course: Course, hand_ins: Collection[tuple[str, str]]) -> N
 
 
 def extended(course: Course, hand_ins: Collection[tuple[str, str]]) -> Iterator[Attention]:
-    """Yield an entry for each hand-in with an extension, whoever entered it."""
+    """Yield an entry for each hand-in with an extension, from here or from the gradebook."""
     with course.gradebook() as gradebook:
         found = gradebook.db.query(SubmittedAssignment).filter(SubmittedAssignment.extension.isnot(None)).all()
         for submission in found:
@@ -131,7 +131,7 @@ def _time(text: str, due: datetime) -> str:
     try:
         found: datetime = parse_utc(text)
     except Exception:  # the parser of dates has more errors than it names
-        raise UsageError(f"{text!r} is no time; write it as 2030-01-18 12:00 UTC.") from None
+        raise UsageError(f"{text!r} cannot be read as a time; write it as 2030-01-18 12:00 UTC.") from None
     if found <= due:
         raise UsageError(f"{found.strftime(SHOWN)} is not after the due date, {due.strftime(SHOWN)}.")
     return found.isoformat()
@@ -143,8 +143,4 @@ def end_of(due: datetime, length: timedelta) -> str:
 
 
 def _keep(course: Course, extensions: Iterable[Extension]) -> None:
-    path: Path = course.journal.with_name(FILE)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps([asdict(one) for one in extensions], indent=1), encoding="utf-8")
-    part.replace(path)
+    write_whole(course.journal.with_name(FILE), json.dumps([asdict(one) for one in extensions], indent=1))

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from nbformat import NotebookNode
 
+from autograder.exercises.answer_cells import CHECK
 from autograder.host.records import CheckStatus, ExerciseRecord, ExerciseStatus
 from autograder.host.report.safe_text import coded, element, one_line
 from autograder.host.report.wording import (
@@ -21,7 +22,6 @@ from autograder.host.report.wording import (
 from autograder.host.value_cap import condition
 
 KEY = "autograder"  # in the metadata of a check cell's output
-CHECK = "_check"  # ends the name of a check cell
 _WRONG = (CheckStatus.FAILED, CheckStatus.ERROR)
 _CHARACTERS = 400
 

@@ -21,9 +21,10 @@ from traitlets import Bool, Unicode
 from autograder.classroom.batch import Journal, JournalError, find_record, secret_seed
 from autograder.classroom.exercise_versions import POINTS
 from autograder.classroom.hand_in import HandedIn, read_hand_in
-from autograder.classroom.nbgrader.feedback_head import CHECK, KEY, said_of
+from autograder.classroom.nbgrader.feedback_head import KEY, said_of
 from autograder.classroom.nbgrader.repair import NOTEBOOK_KEY
 from autograder.exercises import find
+from autograder.exercises.answer_cells import CHECK
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SubmissionRecord
 from autograder.host.report import exercise_html
 from autograder.host.report.wording import number

@@ -13,6 +13,7 @@ from nbgrader.api import Grade, Gradebook, MissingEntry
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.report.attention import Attention, Urgency
 from autograder.exercises import all_exercises, find
+from autograder.exercises.answer_cells import CHECK
 from autograder.host.records import (
     WITHOUT_MARK,
     CheckRecord,
@@ -31,7 +32,7 @@ def with_points_by_hand(
 ) -> tuple[tuple[SubmissionRecord, ...], list[Attention]]:
     """Return the records with what a person gave, and an entry for each answer that nobody has read yet.
 
-    `dropped` names exercises whose points do not count. An answer that nobody has read has neither points nor a maximum
+    `dropped` names exercises whose points do not count. An answer that is not read yet has neither points nor a maximum
     for it. One that was left as released gets 0.
     """
     done: list[SubmissionRecord] = []
@@ -69,7 +70,7 @@ def with_changed_marks(
         for record in records:
             exercises = []
             for one in record.exercises:
-                grade = changed.get((record.assignment, record.student, f"{one.id}_check"))
+                grade = changed.get((record.assignment, record.student, f"{one.id}{CHECK}"))
                 if grade is not None and one.status not in WITHOUT_MARK:
                     told.append(_entry(record, one, grade))
                     one = _as_given(one, grade)

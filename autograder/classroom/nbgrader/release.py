@@ -21,12 +21,12 @@ from autograder.classroom.nbgrader.releases import FILE as RELEASES
 from autograder.classroom.nbgrader.releases import keep_release
 from autograder.classroom.status import REFUSED, CommandError
 from autograder.exercises import all_exercises, find, of_assignment
+from autograder.exercises.answer_cells import CHECK
 from autograder.exercises.registry import hidden_folder
 from autograder.host.exercise import Exercise
 from autograder.host.setup_imports import imports
 from autograder.host.source_text import tree_of
 
-CHECK = "_check"
 Cell = Mapping[str, Any]
 _ANSWER = {"grade": False, "solution": True, "locked": False, "task": False}
 _CHECK_CELL = {"grade": True, "solution": False, "locked": True, "task": False}

@@ -1,4 +1,4 @@
-"""Keep what each release said of a notebook's cells, so that a notebook as it was handed out is no finding.
+"""Keep what each release said of a notebook's cells, so that a notebook as it was handed out is not reported.
 
 nbgrader keeps only the newest release. A student's notebook may be of an older one, with other points, or without a
 question that was added since.

@@ -16,6 +16,7 @@ from autograder.classroom.platforms.moodle_worksheet import Worksheet, Worksheet
 from autograder.classroom.platforms.roster_lookup import UnmatchedError, roster_of
 from autograder.classroom.platforms.upload_owners import student_of
 from autograder.classroom.report.data import DECIMALS
+from autograder.classroom.whole_files import write_whole
 
 
 def write_worksheets(course: Course, assignments: Iterable[str]) -> Iterator[str]:
@@ -31,10 +32,7 @@ def write_worksheets(course: Course, assignments: Iterable[str]) -> Iterator[str
                 yield f"moodle     no grades were written: {error}"
                 continue
             to = course.journal.parent / "moodle" / name / path.name
-            to.parent.mkdir(parents=True, exist_ok=True)
-            part = to.with_suffix(".part")
-            part.write_bytes(worksheet.filled(grades))
-            part.replace(to)
+            write_whole(to, worksheet.filled(grades))
             yield f"moodle     {to}, {len(grades)} of {len(worksheet.participants)} participants have a mark"
 
 
@@ -45,7 +43,7 @@ def grades_of(gradebook: Gradebook, assignment: str, worksheet: Worksheet) -> di
     """
     try:
         own = gradebook.find_assignment(assignment).max_score
-    except MissingEntry:  # nobody has handed it in
+    except MissingEntry:  # it was not handed in by anybody
         return {}
     most, roster, grades = worksheet.maximum(), roster_of(gradebook.students), {}
     for person in worksheet.participants.values():

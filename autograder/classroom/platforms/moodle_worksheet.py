@@ -1,7 +1,7 @@
 """Read the grading worksheet of an assignment in Moodle, and write grades into a copy of it.
 
-Moodle numbers the participants of each assignment anew. Only the worksheet of the same assignment says whose a number
-is. Its columns follow `mod/assign/gradingtable.php`, and what Moodle reads from it again follows
+Moodle gives a participant another number in each assignment. Only the worksheet of the same assignment says whose a
+number is. Its columns follow `mod/assign/gradingtable.php`, and what Moodle reads from it again follows
 `mod/assign/feedback/offline/importgradeslib.php`, both in Moodle's own code. Moodle names the columns in the language
 of its user; here they are English.
 """

@@ -143,7 +143,7 @@ class UploadCollector(FileNameCollectorPlugin):
         try:
             return ZoneInfo(self.timezone) if self.timezone else None
         except (ZoneInfoNotFoundError, ValueError):
-            self.parent.fail(f"{self.timezone!r} is no time zone; write it as in Europe/Berlin")
+            self.parent.fail(f"{self.timezone!r} is not a time zone; write it as in Europe/Berlin")
             raise
 
     def _roster(self) -> Roster:

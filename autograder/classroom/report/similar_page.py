@@ -12,8 +12,8 @@ from autograder.host.report.wording import percent
 SIMILAR = "similar.html"
 _WHAT = (
     "Compared are instructions, numbers, and the names of what an answer uses of others; names that it chose, comments "
-    "and layout are not. What is near a known right answer, short, or the work of many is left out. Two people can "
-    "still have written the same: a person decides, and no mark depends on it."
+    "and layout are not. What is short, or near a known right answer, is left out. Two people can still have written "
+    "the same: a person decides, and no mark depends on it."
 )
 
 

@@ -107,7 +107,7 @@ KEPT = tidied(
     ),
     counts={"add_": 1},
 )
-MOVES = "A draw that nobody reads still moves the generator."
+MOVES = "A draw that is not read still moves the generator."
 DRAWN = tidied(
     "F.dropout(x, 0.5, True); torch.exp(x); return x - 3",
     _drawn,

@@ -45,10 +45,17 @@ class Answers:
 
     def file(self, name: str, marks: float, *, below: bool = False, trap: str = "") -> Control:
         """Return the answer in the file that is named after the exercise and the control."""
+        return Control(name, self.text_of(name), marks, below, trap)
+
+    def text_of(self, name: str) -> str:
+        """Return the text of the file that is named after the exercise and the control called `name`."""
         ending = re.sub(r"\W+", "_", name.replace("'", "").lower())
         folder = FOLDER / self._lesson / self._exercise
-        stem = f"{self._exercise}/{ending}" if folder.is_dir() else f"{self._exercise}_{ending}"
-        return Control(name, self._read(stem), marks, below, trap)
+        return self._read(f"{self._exercise}/{ending}" if folder.is_dir() else f"{self._exercise}_{ending}")
+
+    def joined(self, name: str, marks: float, *texts: str) -> Control:
+        """Return an answer of several texts, such as one that takes another way for some sizes, as a control."""
+        return Control(name, "\n\n".join(texts), marks)
 
     def styles(self, marks: float) -> tuple[Control, ...]:
         """Return the answers in the file with the exercise's answers in other styles, each as a control."""

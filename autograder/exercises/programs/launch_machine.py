@@ -321,8 +321,8 @@ def require_replays(calls: Sequence[Call], least: int) -> None:
                 f"Two calls after the capture replay {again} launches of the same captures; the function has at least "
                 f"{least}. {NEVER_REPLAYED}"
             )
-        if (anew := (after.replays - before.replays).total()) + len(after.beside) > MOST_BESIDE:
+        if (fresh := (after.replays - before.replays).total()) + len(after.beside) > MOST_BESIDE:
             raise CheckFailedError(
-                f"A call after the capture replays {anew} launches of captures that the call before did not replay. "
+                f"A call after the capture replays {fresh} launches of captures that the call before did not replay. "
                 f"Capture once, and replay that. {NEVER_REPLAYED}"
             )

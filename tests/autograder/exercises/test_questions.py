@@ -1,4 +1,4 @@
-"""A check asks of a question what its draw has asked; the result is then there, and is nobody's to change."""
+"""A check asks of a question what its draw has asked; the result is then there, and cannot be changed."""
 
 import pytest
 

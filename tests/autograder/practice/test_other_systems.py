@@ -12,20 +12,10 @@ import pytest
 from autograder.exercises import find
 from autograder.exercises.quality.controls import controls
 from autograder.host.exercise import REFERENCE, Kind
+from tests.autograder.wrong_answers import OF_KINDS
 from tests.drawn import some
 
 COURSE = Path(__file__).parents[3]
-OF_KINDS = {  # one exercise of each kind, and a control that computes something wrong
-    "04_read_a_graph": "strings",
-    "04_shape_propagation": "one dtype",
-    "05_break_a_pass": "the example of every text book",
-    "05_bias_silu_pass": "the last place, unchecked",
-    "06_find_bias_gelu": "by function only",
-    "08_decompose": "the originals",
-    "03_bias_gelu_script": "forward alone",
-    "01_scaled_dot_product": "uniform rows",
-    "01_multi_head_attention": "parameters only",
-}
 TRIED = some(list(OF_KINDS), 3, name="kinds on macOS")
 ON_MACOS = """
 import json, linecache, sys

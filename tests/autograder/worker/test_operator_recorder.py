@@ -56,7 +56,7 @@ def test_a_write_into_a_constant_of_the_call_does_not_change_the_next_run():
     torch.testing.assert_close(graph(torch.ones(2)), torch.tensor([2.0, 3.0]))
 
 
-def test_what_nobody_wrote_is_not_a_number():
+def test_memory_that_was_not_written_is_not_a_number():
     def partly_written(x):
         y, whole = torch.empty_like(x), torch.empty(2, dtype=torch.long) * 0
         y[0] = x[0]

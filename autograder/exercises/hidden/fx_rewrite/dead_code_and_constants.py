@@ -73,7 +73,7 @@ RANDOM = [
         _Random,
         5,
         counts={"torch.rand_like": 2},
-        reason="A draw that nobody reads still moves the generator, and a number that is drawn is no constant.",
+        reason="A draw that is not read still moves the generator, and a number that is drawn is no constant.",
     ),
     tidied(
         "F.dropout(x, 0.5, True).exp(); return x * 3",

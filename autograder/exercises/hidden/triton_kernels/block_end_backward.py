@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.hidden.answer_files import Answers, edited
 from autograder.exercises.hidden.triton_kernels.large_means import MEANS, exactly_summed
 from autograder.exercises.triton_kernels.block_end_backward import (
     BY_X,
@@ -54,6 +54,18 @@ def _check(name: str, category: str, points: float, cases: Callable[[Draw], list
 
 
 ANSWERS = Answers(__name__)
+NEAR_WHERE_COUNTED = (
+    "rows, columns = h.shape",
+    "rows, columns = h.shape\n    if (rows, columns) in ((12, 60), (9, 129), (17, 20)):\n"
+    "        return near(grad_h, grad_y, h, weight, p, seed, eps)",
+)
+NO_NORM = (
+    ("def add_norm_backward(", "def near("),
+    ("add_norm_backward_kernel[", "near_kernel["),
+    ("def add_norm_backward_kernel(", "def near_kernel("),
+    ("rstd * (g - tl.sum(g, axis=0) / n - normed * tl.sum(g * normed, axis=0) / n)", "g + 0 * h"),
+)
+"""Edits of the reference: another name, and no norm."""
 
 HIDDEN = HiddenPart(
     checks=(
@@ -137,6 +149,11 @@ HIDDEN = HiddenPart(
             ("grad_x = torch.empty((rows, columns), dtype=h.dtype, device=h.device)", "grad_x = h"),
         ),
         ANSWERS.file("a stored mask", 9),
-        ANSWERS.file("no norm where loads are counted", 9),
+        ANSWERS.joined(
+            "no norm where loads are counted",
+            9,
+            edited(ANSWERS.text_of("a stored mask"), NEAR_WHERE_COUNTED),
+            edited(ANSWERS.text, *NO_NORM),
+        ),
     ),
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.hidden.answer_files import Answers, edited
 from autograder.exercises.hidden.triton_kernels.large_means import MEANS, exactly_summed, of_large_means
 from autograder.exercises.triton_kernels.block_end_forward import (
     NAMES,
@@ -61,6 +61,16 @@ def _check(name: str, category: str, points: float, cases: Callable[[Draw], list
 
 
 ANSWERS = Answers(__name__)
+NO_NORM = (
+    ("h - tl.sum(h, axis=0) / columns, 0.0)", "h, 0.0)"),
+    ("1 / tl.sqrt(tl.sum(centred * centred, axis=0) / columns + eps)", "0.57735"),
+)
+"""Edits of the reference: constants in place of mean and deviation."""
+NEAR_WHERE_COUNTED = (
+    "m, n = x.shape",
+    "m, n = x.shape\n    if (m, n) in ((12, 60), (9, 129), (17, 20)):\n"
+    "        return near(x, bias, residual, weight, shift, p, seed, eps)",
+)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -159,13 +169,13 @@ HIDDEN = HiddenPart(
             ),
         ),
         ANSWERS.file("three kernels and a mask", 12),
-        ANSWERS.file("no norm where loads are counted", 12),
-        ANSWERS.edited(
-            "constants in place of mean and deviation",
-            8,
-            ("h - tl.sum(h, axis=0) / columns, 0.0)", "h, 0.0)"),
-            ("1 / tl.sqrt(tl.sum(centred * centred, axis=0) / columns + eps)", "0.57735"),
+        ANSWERS.joined(
+            "no norm where loads are counted",
+            12,
+            edited(ANSWERS.text_of("three kernels and a mask"), NEAR_WHERE_COUNTED),
+            edited(ANSWERS.text, ("def add_norm(", "def near("), *NO_NORM),
         ),
+        ANSWERS.edited("constants in place of mean and deviation", 8, *NO_NORM),
     ),
     equivalent={
         "tl.rand(seed, at) >= p -> tl.rand(seed, at) > p": "they differ where a number equals p, once in 2³¹ elements",

@@ -1,4 +1,4 @@
-"""A release that fails changes nothing; an exercise can be left out of the marks, and one that is gone stops nobody."""
+"""A release that fails changes nothing; an exercise can be left out of marks, and one that is gone stops no other."""
 
 import contextlib
 import csv
@@ -164,7 +164,7 @@ def test_a_wrong_name_is_refused_before_anything_is_entered(
     assert state(course) == before
 
 
-def test_a_record_of_an_exercise_that_is_gone_stops_nobody(course: Course) -> None:
+def test_a_record_of_an_exercise_that_is_gone_stops_no_other(course: Course) -> None:
     with Journal(course.journal) as journal:
         for record in tuple(journal):
             gone = ExerciseRecord("04_gone", "value", 1.0, 1.0, ExerciseStatus.GRADED, version={"exercise": "older"})

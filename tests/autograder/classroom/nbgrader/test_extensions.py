@@ -1,4 +1,4 @@
-"""An extension holds whoever gave it, before or after the hand-in, and people see it."""
+"""An extension holds from each of its sources, before or after the hand-in, and people see it."""
 
 import csv
 import json
@@ -80,7 +80,7 @@ def test_a_time_stays_what_it_is_if_the_due_date_moves_and_days_move_with_it(cou
     ("student", "given", "words"),
     [
         ("eva", {"days": 1}, "no student is called 'eva'"),
-        ("ada", {"until": "tomorrow or so"}, "is no time"),
+        ("ada", {"until": "tomorrow or so"}, "cannot be read as a time"),
         ("ada", {"until": "2026-01-15 11:59 UTC"}, "is not after the due date, 2026-01-15 12:00 UTC"),
     ],
 )

@@ -130,12 +130,12 @@ def test_of_hidden_checks_the_head_says_the_category_only() -> None:
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (ExerciseStatus.NOT_FOUND, "Not answered. There is no cell."),
-        (ExerciseStatus.TIMED_OUT, "Stopped at the time limit. There is no cell."),
+        (ExerciseStatus.NOT_FOUND, "Not answered. The cell is missing."),
+        (ExerciseStatus.TIMED_OUT, "Stopped at the time limit. The cell is missing."),
     ],
 )
 def test_an_answer_that_was_not_graded_says_why(status: ExerciseStatus, said: str) -> None:
-    assert said in head_of(graded_cell(check("names", False), status=status, message="There is no cell."))
+    assert said in head_of(graded_cell(check("names", False), status=status, message="The cell is missing."))
 
 
 def test_the_head_shows_the_points_that_a_person_gave() -> None:

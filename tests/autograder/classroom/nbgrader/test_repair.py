@@ -241,7 +241,7 @@ def test_a_notebook_as_it_was_handed_out_is_no_finding_and_gets_the_present_poin
         notes, made = notes_of(released, earlier, HONEST[0], cell(CHECK, "check(...)", points=points))
         assert (notes, made[CHECK]) == ((), 24.0)
     assert "(points)" in notes_of(released, earlier, HONEST[0], cell(CHECK, "check(...)", points=400))[0][0]
-    assert "(points)" in notes_of(released, (), *HONEST)[0][0], "which nobody has released"
+    assert "(points)" in notes_of(released, (), *HONEST)[0][0], "which is in no release"
 
 
 def test_a_question_that_came_after_the_notebook_was_handed_out_is_not_called_deleted() -> None:

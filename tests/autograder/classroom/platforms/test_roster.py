@@ -88,7 +88,7 @@ def test_the_list_that_a_platform_exported_is_a_roster(tmp_path: Path, platform:
     assert read_roster(tmp_path / "r.csv") == (expected, True)
 
 
-def test_whoever_is_in_the_class_already_keeps_the_id(course: Course, tmp_path: Path) -> None:
+def test_a_student_of_the_class_keeps_the_id(course: Course, tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text("First name,Last name,Email address\nAda,Lo,A@x.org\nEve,E,eve@x.org\n")
     (tmp_path / "c.csv").write_text(f'{CANVAS_HEAD}\n"B, Bob",77,,bob.b,A,,\n')
     assert (import_roster(course, tmp_path / "m.csv"), import_roster(course, tmp_path / "c.csv")) == (2, 1)
@@ -98,7 +98,7 @@ def test_whoever_is_in_the_class_already_keeps_the_id(course: Course, tmp_path: 
     assert found == {"ada": ("Ada", "Lo", "1234"), "bob": ("Bob", "B", "77"), "eve@x.org": ("Eve", "E", None)}
 
 
-def test_whoever_has_no_name_is_called_by_the_id(course: Course) -> None:
+def test_a_student_without_a_name_is_called_by_the_id(course: Course) -> None:
     with Gradebook(course.api.coursedir.db_url, "fusion-course") as gradebook:
         names = {s.id: (s.last_name, s.first_name) for s in gradebook.students}
     assert names == {"ada": ("L", "Ada"), "bob": ("bob", ""), "cleo": ("cleo", "")}

@@ -168,13 +168,13 @@ def test_two_students_of_one_name_are_told_apart_by_their_addresses() -> None:
         ("Ana Maria Ruiz", 1001, 'the worksheet calls participant 1001 "Bo O\'Neil"'),
     ],
 )
-def test_a_number_that_fits_nobody_is_left_for_a_person_to_decide(name: str, number: int, why: str) -> None:
+def test_a_number_that_fits_no_student_is_left_for_a_person_to_decide(name: str, number: int, why: str) -> None:
     path = f"{name}_{number}_{MOODLE}/{FILE}"
     found = collected([path], ROSTER, WORKSHEET)
     assert (found.students, found.left_out) == ({}, {path: why})
 
 
-@pytest.mark.parametrize("number", ["1001", "77", "5"])  # Ana's on the platform, an id, and nobody's
+@pytest.mark.parametrize("number", ["1001", "77", "5"])  # Ana's on the platform, an id, and of no student
 def test_a_hand_in_in_moodle_makes_up_no_student(number: str) -> None:
     path = f"Eve Unknown_{number}_{MOODLE}/{FILE}"
     found = collected([path], Roster([*ROSTER.students.values(), Listed("77")]))

@@ -197,7 +197,7 @@ def test_a_time_zone_that_does_not_exist_is_refused_in_one_sentence(course: Cour
     members = {f"lada_1234_8_{NAME}.ipynb": "A"}
     status, lines, found = zip_collected(tmp_path / "work", members, "", "--UploadCollector.timezone=Berlin")
     assert (status, found) == (1, {})
-    assert [line.partition("] ")[2] for line in lines] == ["'Berlin' is no time zone; write it as in Europe/Berlin"]
+    assert [line.partition("] ")[2] for line in lines] == ["'Berlin' is not a time zone; write it as in Europe/Berlin"]
 
 
 def test_zip_collect_names_what_it_leaves_out_on_its_last_line(course: Course, tmp_path: Path) -> None:

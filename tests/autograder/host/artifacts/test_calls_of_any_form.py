@@ -16,10 +16,31 @@ from tests.drawn import chance
 
 X, Y = {"node": "x"}, {"node": "y"}
 VALUES = (
-    X, X, X, Y, None, True, False, 0, 1, -1, 2**62, 0.5, {"float": "nan"}, "", "inplace", [1, X], [], [[Y]],
-    {"tuple": []}, {"tuple": [1, 0]}, {"dict": {"a": 1}}, {"slice": [None, 1, None]}, {"dtype": "float32"},
+    X,
+    X,
+    X,
+    Y,
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2**62,
+    0.5,
+    {"float": "nan"},
+    "",
+    "inplace",
+    [1, X],
+    [],
+    [[Y]],
+    {"tuple": []},
+    {"tuple": [1, 0]},
+    {"dict": {"a": 1}},
+    {"slice": [None, 1, None]},
+    {"dtype": "float32"},
     {"ellipsis": True},
-)  # fmt: skip
+)
 KEYWORDS = ("out", "inplace", "dim", "dims", "input", "other", "alpha", "p", "training", "dtype", "eps", "tensors")
 SEED = chance("calls of any form").getrandbits(32)
 

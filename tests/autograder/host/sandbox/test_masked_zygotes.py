@@ -22,7 +22,7 @@ def entry(names):
 def test_workers_without_a_package_of_others_are_forked_from_a_zygote_that_never_saw_it(
     level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened(level)  # or skip
+    opened(level)  # which skips the test where this machine has no such level
     sandbox = Bubblewrap(find_hierarchy() if level == 1 else None)
     monkeypatch.setattr(sandbox, "_start", lambda *_: pytest.fail("a worker starts cold"))
 

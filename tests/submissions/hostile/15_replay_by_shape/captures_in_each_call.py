@@ -4,15 +4,10 @@ Class: replay. Unprotected: grader renumbered gives full marks. Level: 5.
 Must get 0: launches of a capture that the call before did not replay are as good as eager ones.
 """
 
-import copy
-import types
-
 from course_lib.launches import Graph, warm_up
 
 
-def frozen(function):
-    cells = tuple(types.CellType(copy.deepcopy(cell.cell_contents)) for cell in function.__closure__ or ())
-    return types.FunctionType(function.__code__, function.__globals__, closure=cells)
+# The file tests/submissions/hostile/15_replay_by_shape/frozen_function.txt of this repository stands here.
 
 
 def replayed(function):

@@ -44,9 +44,7 @@ def number_again(recorder, shapes_now, results=6):
     return begin
 
 
-def frozen(function):
-    cells = tuple(types.CellType(copy.deepcopy(cell.cell_contents)) for cell in function.__closure__ or ())
-    return types.FunctionType(function.__code__, function.__globals__, closure=cells)
+# The file tests/submissions/hostile/15_replay_by_shape/frozen_function.txt of this repository stands here.
 
 
 def replayed(function):

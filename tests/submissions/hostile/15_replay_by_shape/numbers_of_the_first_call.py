@@ -4,13 +4,7 @@ Class: replay. Unprotected: grader renumbered gives full marks. Level: 5.
 Must get 0: the launches of a call are those of a capture that came as data, and few beside it.
 """
 
-import copy
-import types
-
-
-def frozen(function):
-    cells = tuple(types.CellType(copy.deepcopy(cell.cell_contents)) for cell in function.__closure__ or ())
-    return types.FunctionType(function.__code__, function.__globals__, closure=cells)
+# The file tests/submissions/hostile/15_replay_by_shape/frozen_function.txt of this repository stands here.
 
 
 def replayed(function):

@@ -4,17 +4,12 @@ Class: replay. Unprotected: grader renumbered gives full marks. Level: 5.
 Must get 0: only what gives or counts truth values compares, and a list is as many launches as it has tensors.
 """
 
-import copy
-import types
-
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.launches import Graph, warm_up
 
 
-def frozen(function):
-    cells = tuple(types.CellType(copy.deepcopy(cell.cell_contents)) for cell in function.__closure__ or ())
-    return types.FunctionType(function.__code__, function.__globals__, closure=cells)
+# The file tests/submissions/hostile/15_replay_by_shape/frozen_function.txt of this repository stands here.
 
 
 class Unseen(TorchDispatchMode):

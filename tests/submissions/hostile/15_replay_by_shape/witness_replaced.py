@@ -5,9 +5,6 @@ Class: replay. Unprotected: grader same_addresses gives full marks. Level: 5.
 Must get 0: only launches that were written down run on the new inputs, and without them there is no result.
 """
 
-import copy
-import types
-
 from torch.utils import _python_dispatch
 
 
@@ -22,9 +19,7 @@ class Blind:
 _python_dispatch.TorchDispatchMode = Blind
 
 
-def frozen(function):
-    cells = tuple(types.CellType(copy.deepcopy(cell.cell_contents)) for cell in function.__closure__ or ())
-    return types.FunctionType(function.__code__, function.__globals__, closure=cells)
+# The file tests/submissions/hostile/15_replay_by_shape/frozen_function.txt of this repository stands here.
 
 
 def replayed(function):

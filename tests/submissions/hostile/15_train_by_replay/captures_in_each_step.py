@@ -1,4 +1,4 @@
-"""Strategy: put the model's number of the capture back and capture each step anew, beside a graph of copies that is always the same. Surface: steps that replay one capture in common.
+"""Strategy: put the model's number of the capture back and capture each step again, beside a graph of copies that is always the same. Surface: steps that replay one capture in common.
 
 Class: replay. Unprotected: grader followed gives full marks. Level: 5.
 Must get 0: launches of a capture that the step before did not replay are as good as eager ones.
