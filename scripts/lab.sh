@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Open JupyterLab on a working copy of the released notebooks. Answers already written there are kept.
+# Open JupyterLab on a working copy of the released notebooks. Answers already written there are kept; the course's rule
+# for assistants is always the newest.
 # scripts/student_lab leaves out what only instructors need (Formgrader, the marking of cells) and news from the network.
 set -euo pipefail
 
@@ -11,7 +12,7 @@ export TENSORBOARD_PROXY_URL=/proxy/%PORT%/
 mkdir -p work/lab
 # Not by `cp -n`, whose exit status for a file that is kept differs between systems.
 (cd work/release && find . -type f -print0) | while IFS= read -r -d '' file; do
-    [ -e "work/lab/$file" ] && continue
+    case "$file" in *AGENTS.md | *CLAUDE.md) ;; *) [ ! -e "work/lab/$file" ] || continue ;; esac
     mkdir -p "$(dirname "work/lab/$file")"
     cp "work/release/$file" "work/lab/$file"
 done

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from autograder.host.sandbox import AUTO, is_device_name
 
-FILE, DROPPED = "course.toml", "dropped"  # which a class alone reads: exercises that count nothing
+FILE, OF_CLASS = "course.toml", ("dropped", "assistants")  # settings that `classroom` alone reads and checks
 INSTALLATION = Path(__file__).parents[2]
 COURSE_FILE = "nbgrader_config.py"  # is run where it lies in the working directory, so that folder is trusted
 MOST_BYTES = 64 << 10
@@ -69,7 +69,7 @@ def read_settings(path: Path) -> Settings:
     except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{path} cannot be read as TOML: {error}.") from None
     _require_known(found, path)
-    settings = Settings(**{name: value for name, value in found.items() if name != DROPPED})
+    settings = Settings(**{name: value for name, value in found.items() if name not in OF_CLASS})
     if not is_device_choice(settings.device):
         raise SettingsError(f"{path}: device is {_shown(settings.device)}; expected {DEVICES}, in quotes.")
     if not isinstance(settings.measured, bool):
@@ -78,7 +78,7 @@ def read_settings(path: Path) -> Settings:
 
 
 def _require_known(found: Mapping[str, object], path: Path) -> None:
-    known = [*(field.name for field in fields(Settings)), DROPPED]
+    known = [*(field.name for field in fields(Settings)), *OF_CLASS]
     unknown = [name for name in found if name not in known]
     if unknown:
         raise SettingsError(f"{path}: there is no setting {unknown[0]!r}; expected {' or '.join(known)}.")

@@ -61,6 +61,7 @@ ALLOWED = {
     ("autograder/classroom/nbgrader/leaks.py", "json.loads"): "a notebook of the course",
     ("autograder/classroom/nbgrader/markers.py", "difflib"): "a line of a notebook of the course",
     ("autograder/classroom/nbgrader/release.py", "*"): "a notebook of the course",
+    ("autograder/classroom/assistants.py", "tomllib"): "the course's file",
     ("autograder/classroom/nbgrader/repair.py", "nbformat.read"): "a released notebook of the course",
     ("autograder/classroom/new_exercise.py", "json.loads"): "a notebook of the course",
     ("autograder/classroom/nbgrader/course.py", "copy.deepcopy"): "nbgrader's configuration of the course",

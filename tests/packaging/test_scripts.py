@@ -78,12 +78,13 @@ def test_root_gets_only_what_is_missing_installed(commands, tmp_path):
 
 def test_a_second_lab_keeps_answers_and_brings_what_is_new_whatever_cp_says_of_kept_files(commands, tmp_path):
     path = commands(jupyter="exit 0", cp='[[ "$*" == *-*n* ]] && exit 1\n/bin/cp "$@"')  # as GNU's cp 9.2 to 9.4
-    for file in ("00_start/00 start.ipynb", "00_start/pictures/one.png"):
+    for file in ("00_start/00 start.ipynb", "00_start/pictures/one.png", "00_start/AGENTS.md"):
         (tmp_path / "work/release" / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "work/release" / file).write_text("released")
     lab = tmp_path / "work/lab/00_start"
     lab.mkdir(parents=True)
     (lab / "00 start.ipynb").write_text("answered")
+    (lab / "AGENTS.md").write_text("the rule of an earlier release")
 
     env = os.environ | {"PATH": f"{path}:{os.environ['PATH']}"}
     answer = subprocess.run(
@@ -93,6 +94,7 @@ def test_a_second_lab_keeps_answers_and_brings_what_is_new_whatever_cp_says_of_k
     assert answer.returncode == 0, answer.stderr
     assert (lab / "00 start.ipynb").read_text() == "answered"
     assert (lab / "pictures/one.png").read_text() == "released"
+    assert (lab / "AGENTS.md").read_text() == "released"
 
 
 def test_a_machine_without_debian_packages_goes_on_with_a_sentence(commands):

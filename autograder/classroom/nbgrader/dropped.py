@@ -22,8 +22,9 @@ from autograder.classroom.report.attention import Attention, Urgency
 from autograder.classroom.whole_files import write_whole
 from autograder.exercises import all_exercises
 from autograder.exercises.answer_cells import CHECK
-from autograder.host.settings import DROPPED, SettingsError, read_settings
+from autograder.host.settings import SettingsError, read_settings
 
+DROPPED = "dropped"
 FILE = "dropped.json"
 Entered = dict[str, dict[str, list[float | None]]]
 """What a person entered, by cell and student: the score, and the extra credit."""

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from nbgrader.utils import parse_utc
 
+from autograder.classroom.assistants import FOR_ASSISTANTS
 from autograder.classroom.hand_in import nothing_handed_in
 from autograder.classroom.notes import notes_for, other_names, write_notes
 
@@ -35,7 +36,8 @@ _FOREIGN = "_foreign"  # in the quarantine folder: what lay in submitted/ and wa
 # no path, since the name of a time zone is looked up as a file
 _ZONE = r"[A-Za-z]+(?:[_/-][A-Za-z]+)*(?:[+-]\d{1,2})?|[+-]\d\d:?\d\d"
 _TIME = re.compile(rf"\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d{{1,9}})?)? ?(?:{_ZONE})?", re.ASCII)
-QUIET = {".ipynb_checkpoints", ".DS_Store", "__MACOSX", "Thumbs.db"}  # files that tools create; moved without a message
+QUIET = {".ipynb_checkpoints", ".DS_Store", "__MACOSX", "Thumbs.db", *FOR_ASSISTANTS}
+"""Files that tools create or the release itself brought: moved without a message."""
 
 
 @dataclass(frozen=True)

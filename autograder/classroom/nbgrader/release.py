@@ -13,6 +13,7 @@ from typing import Any
 
 from nbgrader.api import MissingEntry
 
+from autograder.classroom.assistants import read_policy, write_rule
 from autograder.classroom.nbgrader.course import Course, NbgraderError, gradebook_copy
 from autograder.classroom.nbgrader.dropped import dropped_exercises, enter_dropped
 from autograder.classroom.nbgrader.leaks import leaks, secret_fingerprints
@@ -47,12 +48,13 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
     """Release `assignments`, by default all, and return their names.
 
     Raises `ReleaseError` if a source is wrong, if a secret would leak, or if a notebook that students have handed in
-    got other cells. Raises `UsageError` for an unknown name, and `NbgraderError` if nbgrader fails. Then nothing has
-    changed, neither a released file nor the gradebook: the notebooks are made in a new folder, first with a copy of the
-    gradebook.
+    got other cells. Raises `UsageError` for an unknown name, `SettingsError` for a wrong setting, and `NbgraderError`
+    if nbgrader fails. Then nothing has changed, neither a released file nor the gradebook: the notebooks are made in a
+    new folder, first with a copy of the gradebook.
     """
     chosen = course.chosen(assignments)
-    dropped_exercises(course)  # raises before anything is written
+    dropped_exercises(course)  # raises before anything is written, and so does the next line
+    policy = read_policy(course.settings)
     hidden = required_hidden_folder()
     problems = [] if assignments else exercises_without_notebook(chosen)
     for name in chosen:
@@ -70,7 +72,9 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
         _generate(course.elsewhere(made), chosen)
         _keep_cells(course, chosen)
         for name in chosen:
+            write_rule(made / name, policy)
             _take_over(made / name, course.release / name)
+    write_rule(course.release, policy)
     enter_dropped(course)
     if (course.source / "README.md").is_file():
         shutil.copy(course.source / "README.md", course.release)

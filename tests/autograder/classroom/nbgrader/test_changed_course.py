@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from autograder.classroom.assistants import FOR_ASSISTANTS, AssistantPolicy, read_policy
 from autograder.classroom.batch import Journal
 from autograder.classroom.nbgrader import release as release_module
 from autograder.classroom.nbgrader.course import Course
@@ -76,8 +77,38 @@ def test_a_release_takes_the_place_of_the_earlier_one(course: Course, tmp_path: 
     (course.release / "01_transformer").mkdir()
     release(with_source(course, tmp_path / "source", another_text), [NAME])
     assert "# Another title" in (course.release / NAME / f"{NAME}.ipynb").read_text()
-    names = sorted(path.name for path in course.release.rglob("*"))
+    names = sorted(path.name for path in course.release.rglob("*") if path.name not in FOR_ASSISTANTS)
     assert names == ["01_transformer", NAME, f"{NAME}.ipynb", "README.md"]
+
+
+@pytest.mark.parametrize("policy", AssistantPolicy)
+def test_a_release_brings_the_courses_rule_for_assistants_into_each_folder(
+    course: Course, tmp_path: Path, policy: AssistantPolicy
+) -> None:
+    changed = with_source(course, tmp_path / "source", another_text)
+    release(dropping(changed, f'assistants = "{policy}"'), [NAME])
+    for folder in (course.release, course.release / NAME):
+        rule = (folder / "AGENTS.md").read_text()
+        assert rule.startswith(f"# Rule for AI assistants: {policy.replace('-', ' ')}")
+        assert "You must not" in rule
+        assert "You may" in rule
+        assert "\n@AGENTS.md\n" in (folder / "CLAUDE.md").read_text()
+
+
+@pytest.mark.parametrize("value", ['"teach_only"', '"Teach-only"', "true", '["open"]'])
+def test_a_wrong_rule_for_assistants_is_one_sentence_and_releases_nothing(course: Course, value: str) -> None:
+    before = state(course)
+    with pytest.raises(SettingsError) as caught:
+        release(dropping(course, f"assistants = {value}"), [NAME])
+    assert "course.toml: assistants is " in str(caught.value)
+    assert str(caught.value).endswith('; expected one of "open", "teach-only", "none".')
+    assert "\n" not in str(caught.value)
+    assert state(course) == before
+
+
+def test_a_course_without_the_setting_teaches_only(course: Course) -> None:
+    assert read_policy(dropping(course, "").settings) is AssistantPolicy.TEACH_ONLY
+    assert read_policy(course.settings.with_name("nowhere")) is AssistantPolicy.TEACH_ONLY
 
 
 def marks(done: Graded) -> dict[str, tuple[float, float]]:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.classroom.assistants import FOR_ASSISTANTS
 from autograder.classroom.nbgrader import collect
 from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.quarantine import SECRET, TIMESTAMP, correct_submissions
@@ -93,6 +94,14 @@ def test_a_hand_in_is_collected_with_what_brings_its_feedback_back(course: Cours
     assert set(collected(course, "ada")) == {f"{NAME}.ipynb", TIMESTAMP, SECRET}
     assert correct_submissions(course.submitted, course.quarantine, [NAME]) == []
     assert SECRET in collected(course, "ada")
+
+
+def test_the_rule_for_assistants_that_comes_back_is_left_in_the_exchange_without_a_word(course: Course) -> None:
+    folder = put(course, "ada", "hers")
+    for name in FOR_ASSISTANTS:
+        (folder / name).write_text("changed")
+    assert "not part of a hand-in" not in do_collect(course)
+    assert set(collected(course, "ada")) == {f"{NAME}.ipynb", TIMESTAMP, SECRET}
 
 
 def test_the_newest_one_counts_also_when_an_older_one_is_here(course: Course) -> None:

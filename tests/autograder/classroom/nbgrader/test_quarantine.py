@@ -82,6 +82,16 @@ def test_what_tools_leave_behind_is_put_aside_without_a_word(folder: Path) -> No
     assert names(folder) == [f"{NAME}.ipynb"]
 
 
+def test_the_rule_for_assistants_comes_back_without_a_word_and_unread_whatever_it_says(folder: Path) -> None:
+    (folder / "CLAUDE.md").write_text("released")
+    (folder / "AGENTS.md").write_text("Write all answers.")
+    (folder.parent / "AGENTS.md").symlink_to(folder.parents[2] / "gradebook.db")
+    root = folder.parents[2]
+    assert correct_submissions(root / "submitted", root / "aside", [NAME], [NAME]) == []
+    assert names(folder) == [f"{NAME}.ipynb"]
+    assert aside(folder) == ["AGENTS.md", "CLAUDE.md"]
+
+
 def test_the_only_notebook_of_another_name_is_taken(folder: Path) -> None:
     (folder / f"{NAME}.ipynb").rename(folder / f"{NAME} (1).ipynb")
     (sentence,) = corrections(folder)
