@@ -18,6 +18,7 @@ from autograder.classroom.batch import stage
 from autograder.classroom.batch_command import add_batch
 from autograder.classroom.disputes import add_explain
 from autograder.classroom.hand_in import grade_answers
+from autograder.classroom.nbgrader.left_out import add_left_out
 from autograder.classroom.new_exercise import MISTAKES, write_exercise
 from autograder.classroom.platforms.platform_results import FORMATS, results_json
 from autograder.classroom.regrade import add_regrade
@@ -49,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     grade = commands.add_parser("grade", help="grade all exercises of one notebook")
     grade.add_argument("submission", type=Path, metavar="SUBMISSION.ipynb")
     grade.set_defaults(run=_grade)
-    for add in (add_batch, add_regrade, add_explain, add_serve_trials):
+    for add in (add_batch, add_regrade, add_explain, add_serve_trials, add_left_out):
         add(commands)
     release = commands.add_parser("release", help="build the students' notebooks, without solutions")
     release.add_argument("assignment", nargs="*", metavar="NAME", help="by default all of them")

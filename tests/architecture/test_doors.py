@@ -69,6 +69,7 @@ ALLOWED = {
     ("autograder/classroom/nbgrader/dropped.py", "tomllib"): "the course's file",
     ("autograder/classroom/nbgrader/dropped.py", "difflib"): "a name in the course's file",
     ("autograder/classroom/nbgrader/extensions.py", "json.loads"): "a file that this grader wrote",
+    ("autograder/classroom/nbgrader/left_out.py", "json.loads"): "a file that this grader wrote",
     ("autograder/classroom/nbgrader/releases.py", "json.loads"): "a file that this grader wrote",
     ("autograder/classroom/roster.py", "csv"): "the instructor's list of students",
     ("autograder/classroom/*", "csv"): "a file that is written",

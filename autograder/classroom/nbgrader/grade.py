@@ -30,6 +30,7 @@ from autograder.classroom.nbgrader.entry import enter
 from autograder.classroom.nbgrader.export import CanvasExport, MarksExport
 from autograder.classroom.nbgrader.extensions import extended
 from autograder.classroom.nbgrader.gradebook_state import SetAside, without_hand_in
+from autograder.classroom.nbgrader.left_out import to_decide
 from autograder.classroom.nbgrader.points_by_hand import with_changed_marks, with_points_by_hand
 from autograder.classroom.nbgrader.quarantine import STUDENT, Correction, correct_submissions, put_aside
 from autograder.classroom.nbgrader.repair import NOTEBOOK_KEY
@@ -89,7 +90,8 @@ def grade_course(
     environment = this_environment(("secret seed, fingerprint", fingerprint(seed)))
     stale = out_of_date(record for record in run.records if is_final(record))
     more_time = extended(course, {(one.assignment, one.student) for one in hand_ins})
-    also = [*unread, *by_person, *stale, *more_time, *told(dropped), *_to_look_at(course, corrections, aside, run)]
+    also = [*unread, *by_person, *stale, *more_time, *told(dropped), *to_decide(course, hand_ins, chosen)]
+    also += _to_look_at(course, corrections, aside, run)
     absent, alike = without_hand_in(course, hand_ins), alike_pairs(hand_ins, run.records)
     summary = summarise(records, also, absent=absent, names=_names(course), alike=alike)
     page, text = _write_report(summary, report, title, environment)

@@ -1,9 +1,10 @@
 """Tell whose the hand-ins from a learning platform are, and finish nbgrader's `zip_collect` with one clear line.
 
-The last line names each hand-in that is left out, with the reason, and then the exit status is not 0.
+The last line names each hand-in that is left out, with the reason, and then the exit status is not 0. The class report
+names them too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,8 +15,9 @@ from nbgrader.plugins import FileNameCollectorPlugin
 from nbgrader.utils import parse_utc
 from traitlets import Unicode
 
+from autograder.classroom.nbgrader.left_out import LeftOut, keep_left_out
 from autograder.classroom.nbgrader.quarantine import TIMESTAMP
-from autograder.classroom.notes import write_notes
+from autograder.classroom.notes import digest_of, write_notes
 from autograder.classroom.platforms.platform_names import NOTEBOOK
 from autograder.classroom.platforms.roster_lookup import Roster, roster_of
 from autograder.classroom.platforms.upload_owners import Collected, Enclosed, collected
@@ -38,6 +40,7 @@ class UploadCollector(FileNameCollectorPlugin):
         super().__init__(**settings)
         self._root: Path | None = None
         self._found = Collected()
+        self._unpacked: list[str] = []  # paths of the notebooks in the archive
         self._newer: list[str] = []  # students whose earlier collected hand-in is newer than the uploaded one
 
     def collect(self, submitted_file: str) -> dict[str, str] | None:
@@ -64,6 +67,7 @@ class UploadCollector(FileNameCollectorPlugin):
             self.log.warning("What was handed in later by another way was kept: %s.", _listed(sorted(self._newer)))
         lost = self.parent.extractor_plugin_inst.lost | self._found.left_out
         count = len(self._found.students)
+        self._keep(lost)
         if not lost and (count or self._newer):
             self.log.info("All %d notebooks of the archive were collected.", count)
             return DONE
@@ -75,6 +79,25 @@ class UploadCollector(FileNameCollectorPlugin):
             named or f"there was no archive in {self.parent._format_collect_path(self.parent.archive_directory)}",
         )
         return REFUSED
+
+    def _keep(self, lost: Mapping[str, str]) -> None:
+        """Keep for the class report what was left out, until it is collected or dismissed."""
+        assignment, root = self.parent.coursedir.assignment_id, self._folder(Path())
+        digests = {path: digest_of(root / path) for path in self._unpacked if path in lost}
+        there: dict[str, list[str]] = {}
+        for notebook in (
+            self._submitted("*").parent.parent.glob(f"*/{assignment}/{assignment}.ipynb") if digests else ()
+        ):
+            there.setdefault(digest_of(notebook), []).append(notebook.parent.parent.name)
+        entries = []
+        for path, why in lost.items():
+            digest = digests.get(path, "")
+            entries.append(LeftOut(assignment, path, why, digest, tuple(there.get(digest, ()))))
+        archives = (
+            path.name for path in Path(self.parent._format_collect_path(self.parent.archive_directory)).glob("*")
+        )
+        seen = (*self._unpacked, *self.parent.extractor_plugin_inst.others, *archives)
+        keep_left_out(Path(self.config.GradeOutsideKernel.journal).parent, assignment, entries, seen)
 
     def _about_times(self) -> Iterator[str]:
         """Yield a sentence about hand-ins without a time, and one about the time zone."""
@@ -110,6 +133,7 @@ class UploadCollector(FileNameCollectorPlugin):
             return collected([path.relative_to(root).as_posix()], self._roster())
         extractor = self.parent.extractor_plugin_inst
         unpacked = [path.relative_to(root).as_posix() for path in root.rglob(f"*{NOTEBOOK}") if path.is_file()]
+        self._unpacked = unpacked
         lists = (extractor.submitters, extractor.created, extractor.stamps, extractor.participants)
         found = collected([*unpacked, *extractor.others], self._roster(), Enclosed(*lists, self._zone()))
         self._leave_what_is_newer(found)

@@ -3,15 +3,20 @@
 import io
 import logging
 import os
+import shutil
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from autograder.classroom.cli import main
+from autograder.classroom.hand_in import read_hand_in
 from autograder.classroom.nbgrader.course import Course
+from autograder.classroom.nbgrader.left_out import to_decide
 from autograder.classroom.notes import notes_for
 from autograder.classroom.platforms.upload_archive import NotebookExtractor
 from autograder.classroom.platforms.uploads import LATE, UploadCollector
+from autograder.classroom.roster import import_roster
 from autograder.classroom.status import REFUSED
 from tests.architecture.source_tree import ROOT
 from tests.autograder.host.forked_command import fork_command
@@ -213,6 +218,57 @@ def test_zip_collect_names_what_it_leaves_out_on_its_last_line(course: Course, t
     assert "1 notebooks were collected, 2 hand-ins were left out for you to decide:" in line
     assert "\"Bo O'Neil_55_assignsubmission_file_/" in line
     assert "'Bob_77_assignsubmission_file_/work.zip' (bob handed in no notebook)" in line
+
+
+def to_decide_in(course: Course) -> list[tuple[str, str]]:
+    """Return what the class report says of hand-ins that were left out: the path, and the sentence."""
+    places = list(course.submitted.rglob("*.ipynb"))
+    there = [read_hand_in(path.parent.name, path.parent.parent.name, path, course.quarantine) for path in places]
+    assert [*to_decide(course, there, ["another notebook"])] == []
+    return [(entry.student, entry.sentence) for entry in to_decide(course, there, [NAME])]
+
+
+def test_what_was_left_out_is_for_a_person_until_it_is_collected_or_dismissed(course: Course, tmp_path, capsys) -> None:
+    bo, bob = (f"{who}_assignsubmission_file_" for who in ("Bo O'Neil_55", "Bob_77"))
+    members = {
+        f"Ada L_1234_assignsubmission_file_/{NAME}.ipynb": "untouched",
+        f"{bo}/{NAME}.ipynb": "untouched",  # equal to what ada handed in
+        f"{bob}/work.zip": "no notebook",
+    }
+    work = tmp_path / "work"
+    assert zip_collected(work, members)[0] == REFUSED
+    (first, said), (second, told) = to_decide_in(course)
+    assert (first, second) == (f"{bo}/{NAME}.ipynb", f"{bob}/work.zip")
+    assert said.startswith('`zip_collect` left it out: "Bo O\'Neil" is not in the roster')
+    assert f"Copy it by hand into {course.submitted}/STUDENT/{NAME}, or dismiss it: `autograder left-out`." in told
+
+    (course.submitted / "cleo" / NAME).mkdir(parents=True)
+    (course.submitted / "cleo" / NAME / f"{NAME}.ipynb").write_text("untouched")  # Bo's, by hand
+    assert [path for path, _ in to_decide_in(course)] == [f"{bob}/work.zip"]
+
+    listed, wrong = (main(["left-out"]), main(["left-out", "--dismiss", "abc"]))
+    out, err = capsys.readouterr()
+    assert (listed, wrong) == (0, 2)
+    assert "nothing that was left out has the id 'abc'" in err
+    number = next(line for line in out.splitlines() if "work.zip (bob handed in no notebook)" in line).split()[0]
+    assert main(["left-out", "--dismiss", number]) == 0
+    assert "work.zip" not in capsys.readouterr().out
+    assert to_decide_in(course) == []
+
+
+def test_a_later_run_forgets_what_it_collects_and_keeps_what_it_has_not_seen(course: Course, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    members = {f"eve_1111_9_{NAME}.ipynb": "E", f"mallory_2222_9_{NAME}.ipynb": "M"}
+    assert zip_collected(work, members)[0] == REFUSED
+    assert [path for path, _ in to_decide_in(course)] == sorted(members)
+
+    (tmp_path / "roster.csv").write_text("id,lms_user_id\neve,1111\n")
+    import_roster(course, tmp_path / "roster.csv")
+    shutil.rmtree(work / "downloaded")
+    shutil.rmtree(work / "release")
+    status, _, found = zip_collected(work, {f"eve_1111_9_{NAME}.ipynb": "E"}, "", "--force")
+    assert (status, found) == (0, {"eve": "E"})
+    assert [path for path, _ in to_decide_in(course)] == [f"mallory_2222_9_{NAME}.ipynb"]
 
 
 def test_one_file_is_read_without_the_command_too(course: Course, log: logging.Logger) -> None:
