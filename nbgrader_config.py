@@ -2,7 +2,7 @@
 
 `nbgrader` from the command line, Formgrader in JupyterLab and this project's own commands all read this one file. The
 environment variable COURSE_WORK moves what is made somewhere else, as the demo does; COURSE_EXCHANGE moves the folder
-through which nbgrader hands assignments out and takes them in.
+through which nbgrader hands assignments out and takes them in; COURSE_SETTINGS names another file than course.toml.
 """
 
 import os
@@ -39,7 +39,7 @@ c.SanitizeHTML.enabled = True
 c.GradeOutsideKernel.journal = str(WORK / "journal.jsonl")
 c.GradeOutsideKernel.seed_file = str(WORK / "secret_seed")
 c.GradeOutsideKernel.quarantine = str(WORK / "aside")
-c.GradeOutsideKernel.settings = str(ROOT / "course.toml")  # what answers compute on, a GPU for example
+c.GradeOutsideKernel.settings = str(ROOT / os.environ.get("COURSE_SETTINGS", "course.toml"))
 # what is taken for each day that a submission is late: share_per_day = 0.1 takes a tenth of the points earned
 c.LatePenalty.share_per_day = 0.0
 # submissions that a learning platform gives out as one archive: put it into work/downloaded/ASSIGNMENT/archive, then

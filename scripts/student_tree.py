@@ -1,6 +1,7 @@
 """Copy all files for students into a folder: student_tree.py FOLDER, after `make release`.
 
-FOLDER/course             course_lib, the part of the autograder for practice, and the settings of JupyterLab;
+FOLDER/course             course_lib, the part of the autograder for practice, the settings of JupyterLab, and
+                          course.toml with the list of notebooks;
                           questions that checks ask, with their answers, in place of the functions that know them
 FOLDER/notebooks          the released notebooks, without solutions
 FOLDER/fingerprints.json  lines that occur only in solutions and hidden cases, for scripts/image_check.py
@@ -13,6 +14,7 @@ import sys
 from pathlib import Path
 
 from autograder.classroom.nbgrader.leaks import Fingerprint, fingerprints, secret_fingerprints
+from autograder.course_settings import read_settings
 from autograder.exercises.lessons import LESSONS
 from autograder.exercises.quality.question_tables import write_tables
 from autograder.exercises.questions import SHIPPED
@@ -24,6 +26,7 @@ HIDDEN = ROOT / "autograder" / "exercises" / "hidden"
 CODE = (
     "course_lib",
     "autograder/__init__.py",
+    "autograder/course_settings.py",
     "autograder/protocol",
     "autograder/worker",
     "autograder/host",
@@ -68,6 +71,8 @@ def copy_code(folder: Path) -> None:
     shutil.copytree(ROOT / "scripts" / "student_lab", folder / "student_lab")
     for name in PAPERS:
         shutil.copy(ROOT / name, folder / name)
+    notebooks = read_settings(ROOT / "course.toml").notebooks
+    (folder / "course.toml").write_text(f"notebooks = {list(notebooks)}\n", "utf-8")
     (folder / "pyproject.toml").write_text(without_scripts((ROOT / "pyproject.toml").read_text("utf-8")), "utf-8")
 
 

@@ -7,13 +7,11 @@ when they start in its folder. Nothing enforces the rule, and a student may chan
 hand-in is put aside unread.
 """
 
-import tomllib
 from enum import StrEnum
 from pathlib import Path
 
-from autograder.host.settings import SettingsError, read_settings
+from autograder.course_settings import SettingsError, read_settings
 
-SETTING = "assistants"
 RULE, POINTER = "AGENTS.md", "CLAUDE.md"
 FOR_ASSISTANTS = (RULE, POINTER)
 """Names of the files that `write_rule` writes."""
@@ -36,13 +34,10 @@ def read_policy(settings: Path) -> AssistantPolicy:
     >>> read_policy(Path("course.toml"))
     <AssistantPolicy.TEACH_ONLY: 'teach-only'>
     """
-    if not settings.is_file():
-        return AssistantPolicy.TEACH_ONLY
-    read_settings(settings)  # which refuses other settings that are wrong
-    value = tomllib.loads(settings.read_text(encoding="utf-8")).get(SETTING, AssistantPolicy.TEACH_ONLY)
+    value = read_settings(settings).assistants
     if value not in list(AssistantPolicy):
         known = ", ".join(f'"{policy}"' for policy in AssistantPolicy)
-        raise SettingsError(f"{settings}: {SETTING} is {value!r:.80}; expected one of {known}.")
+        raise SettingsError(f"{settings}: assistants is {value!r:.80}; expected one of {known}.")
     return AssistantPolicy(value)
 
 

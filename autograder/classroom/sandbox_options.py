@@ -2,8 +2,8 @@
 
 import argparse
 
+from autograder.course_settings import DEVICES, Settings, course_settings, is_device_choice
 from autograder.host.sandbox import Sandbox, open_sandbox
-from autograder.host.settings import DEVICES, Settings, course_settings, is_device_choice
 
 
 def add_sandbox(command: argparse.ArgumentParser) -> None:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from autograder.classroom.sandbox_options import add_sandbox, open_chosen
 from autograder.classroom.status import print_anything, use_utf8
 from autograder.classroom.supervisor import supervised
+from autograder.course_settings import SettingsError
 from autograder.host.sandbox import SandboxError
 from autograder.host.sandbox.process import StartError
-from autograder.host.settings import SettingsError
 
 GRADE_ONE = ("check", "grade")
 GRADE_CLASS = "batch"

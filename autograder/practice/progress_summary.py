@@ -3,8 +3,11 @@
 import html
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from autograder.course_settings import SettingsError, own_settings
 from autograder.exercises import all_exercises
+from autograder.practice.errors import WrongSettingsError
 from autograder.practice.history import Attempt, attempts, hints_taken
 from course_lib.show import Cell, Table
 
@@ -69,8 +72,13 @@ def progress() -> Progress:
     """Show the best practice result of every exercise, with the number of tries.
 
     Only the visible checks count here, and only those run on this machine; the course's marks come from the grader.
+    Where course.toml lists the notebooks of the course, others are left out.
     """
-    return Progress(summarise(attempts(), all_exercises(), hints_taken()))
+    try:
+        rules = own_settings(Path.cwd())
+    except SettingsError as error:
+        raise WrongSettingsError(str(error)) from None
+    return Progress(summarise(attempts(), filter(rules.has, all_exercises()), hints_taken()))
 
 
 def summarise(

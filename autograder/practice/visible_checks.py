@@ -14,6 +14,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, Self
 
+from autograder.course_settings import SettingsError, own_settings
 from autograder.exercises import UnknownExerciseError as NotAnExerciseError
 from autograder.exercises import find
 from autograder.exercises.cell_text import only_in_a_notebook
@@ -23,7 +24,6 @@ from autograder.host.grading import grade_exercise, untouched
 from autograder.host.records import ExerciseRecord, ExerciseStatus
 from autograder.host.report import exercise_html, exercise_text
 from autograder.host.sandbox import Sandbox, SandboxError, open_sandbox
-from autograder.host.settings import SettingsError, own_settings
 from autograder.practice.answer_cell import as_typed, current_shell, last_definition, text_that_counts, watch
 from autograder.practice.course_trial import CourseTrial, NoTrialError
 from autograder.practice.errors import (
@@ -149,7 +149,7 @@ def _checked_on_course(exercise: Exercise, answers: Mapping[str, str], warnings:
 def _sandbox() -> Sandbox:
     """Return the strongest isolation here, probed once; if there is none, the code runs without isolation.
 
-    Answers compute on the device that course.toml names; see `autograder.host.settings`.
+    Answers compute on the device that course.toml names; see `autograder.course_settings`.
     """
     try:
         chosen = own_settings(Path.cwd())

@@ -45,7 +45,6 @@ ALLOWED = {
     ("autograder/classroom/nbgrader/wall.py", "json.loads"): "a step that this grader asks its own child to do",
     ("autograder/classroom/trials/board.py", "json.loads"): "a line of the board's own file, which this grader wrote",
     ("autograder/classroom/notes.py", "json.loads"): "a file in the quarantine's folder that this grader wrote",
-    ("autograder/host/settings.py", "tomllib"): "the course's file; a notebook reads it in the student's own process",
     ("autograder/host/setup_imports.py", "*"): "a set-up cell of the course",
     ("autograder/practice/*", "json.loads"): "a student's own file, read in the student's own process",
     ("autograder/protocol/orders.py", "json.loads"): "the host's orders, read by a worker before any student's code",
@@ -61,13 +60,13 @@ ALLOWED = {
     ("autograder/classroom/nbgrader/leaks.py", "json.loads"): "a notebook of the course",
     ("autograder/classroom/nbgrader/markers.py", "difflib"): "a line of a notebook of the course",
     ("autograder/classroom/nbgrader/release.py", "*"): "a notebook of the course",
-    ("autograder/classroom/assistants.py", "tomllib"): "the course's file",
     ("autograder/classroom/nbgrader/repair.py", "nbformat.read"): "a released notebook of the course",
     ("autograder/classroom/new_exercise.py", "json.loads"): "a notebook of the course",
     ("autograder/classroom/nbgrader/course.py", "copy.deepcopy"): "nbgrader's configuration of the course",
     ("autograder/classroom/nbgrader/dropped.py", "json.loads"): "a file that this grader wrote",
-    ("autograder/classroom/nbgrader/dropped.py", "tomllib"): "the course's file",
-    ("autograder/classroom/nbgrader/dropped.py", "difflib"): "a name in the course's file",
+    ("autograder/classroom/term/course_texts.py", "json.loads"): "a notebook of the course",
+    ("autograder/course_settings.py", "tomllib"): "the course's file; a notebook reads it in the student's own process",
+    ("autograder/course_settings.py", "difflib"): "a name in the course's file, of bounded length",
     ("autograder/classroom/nbgrader/extensions.py", "json.loads"): "a file that this grader wrote",
     ("autograder/classroom/nbgrader/left_out.py", "json.loads"): "a file that this grader wrote",
     ("autograder/classroom/nbgrader/releases.py", "json.loads"): "a file that this grader wrote",
@@ -88,7 +87,7 @@ def reading_names(source: str) -> set[str]:
 @functools.cache
 def used_in_the_host() -> set[tuple[str, str]]:
     """Return each pair of a host file and a reader in it."""
-    files = python_files(*(f"autograder/{part}" for part in TRUSTED))
+    files = [*python_files(*(f"autograder/{part}" for part in TRUSTED)), ROOT / "autograder/course_settings.py"]
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in files}
     return {(file, name) for file, text in texts.items() for name in reading_names(text)}
 

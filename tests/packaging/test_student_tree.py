@@ -39,6 +39,7 @@ def test_the_students_code_holds_no_solution_and_no_hidden_case(secrets, tmp_pat
     assert (autograder / "exercises" / "fx_rewrite" / "bias_silu_pass.py").is_file()
     assert {path.name for path in autograder.iterdir()} == {
         "__init__.py",
+        "course_settings.py",
         "exercises",
         "host",
         "practice",

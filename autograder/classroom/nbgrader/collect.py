@@ -23,6 +23,8 @@ from nbgrader.utils import parse_utc
 from autograder.classroom.nbgrader.quarantine import KEPT, QUIET, STUDENT, TIMESTAMP
 from autograder.classroom.notes import write_notes
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
+from autograder.classroom.term.due_dates import enter_due_dates
+from autograder.course_settings import read_settings
 
 Record = dict[str, Any]  # of one hand-in, as nbgrader keeps it
 NOBODY = ""
@@ -44,6 +46,8 @@ class CheckedCollect(ExchangeCollect):
     def init_src(self) -> None:
         """Choose the newest accepted hand-in of each student."""
         self._students: set[str] | None = None
+        with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
+            enter_due_dates(gradebook, read_settings(Path(self.config.GradeOutsideKernel.settings)))
         super().init_src()
         self.src_records: list[Record] = [record for record in self.src_records if record["username"] != NOBODY]
 

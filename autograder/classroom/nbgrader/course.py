@@ -16,6 +16,7 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from autograder.classroom.nbgrader.hooks import kept_engine
 from autograder.classroom.status import CommandError, UsageError
+from autograder.course_settings import Settings, SettingsError, nearest, read_settings
 
 CONFIG = "nbgrader_config.py"
 _FORCED = ("generate_assignment", "autograde", "generate_feedback")  # the other steps overwrite without being asked
@@ -44,16 +45,36 @@ class Course:
     api: NbGraderAPI = field(repr=False, compare=False)
 
     @property
-    def assignments(self) -> tuple[str, ...]:
-        """Return the assignments: the source folders that contain a notebook of the same name."""
+    def sources(self) -> tuple[str, ...]:
+        """Return the source folders that contain a notebook of the same name."""
         return tuple(sorted(p.parent.name for p in self.source.glob("*/*.ipynb") if p.stem == p.parent.name))
+
+    @property
+    def assignments(self) -> tuple[str, ...]:
+        """Return the notebooks of the course, in order: those that course.toml lists, or else all sources."""
+        return self.rules().notebooks or self.sources
+
+    def rules(self) -> Settings:
+        """Return the settings in course.toml; raises `SettingsError` if one is wrong."""
+        rules = read_settings(self.settings)
+        for setting, names in (("notebooks", rules.notebooks), ("due", rules.due)):
+            for name in names:
+                if name not in self.sources:
+                    hint = nearest(name, self.sources)
+                    raise SettingsError(
+                        f"{self.settings}: {setting} names {name!r}, and no notebook is called so{hint}"
+                    )
+        return rules
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return `names`, or all assignments if it is empty; raises `UsageError` for an unknown assignment."""
-        unknown = [name for name in names if name not in self.assignments]
-        if unknown:
-            raise UsageError(f"no assignment is called {unknown[0]!r}; there are {', '.join(self.assignments)}.")
-        return tuple(names) or self.assignments
+        assignments = self.assignments
+        for name in names:
+            if name in self.sources and name not in assignments:
+                raise UsageError(f"{name} is not among `notebooks` in {self.settings}, so the course does not use it.")
+            if name not in assignments:
+                raise UsageError(f"no assignment is called {name!r}; there are {', '.join(assignments)}.")
+        return tuple(names) or assignments
 
     def gradebook(self) -> Gradebook:
         """Open nbgrader's database of this course."""

@@ -6,9 +6,7 @@ They are graded and shown as before. In the gradebook they are worth 0 points, s
 Formgrader say the same. What a person entered for one is kept in a file, and comes back when it counts again.
 """
 
-import difflib
 import json
-import tomllib
 from collections.abc import Collection, Iterator
 
 from nbformat.notebooknode import from_dict
@@ -20,11 +18,10 @@ from autograder.classroom.nbgrader.releases import FILE as RELEASES
 from autograder.classroom.nbgrader.releases import released_cells, releases_of
 from autograder.classroom.report.attention import Attention, Urgency
 from autograder.classroom.whole_files import write_whole
+from autograder.course_settings import SettingsError, nearest
 from autograder.exercises import all_exercises
 from autograder.exercises.answer_cells import CHECK
-from autograder.host.settings import SettingsError, read_settings
 
-DROPPED = "dropped"
 FILE = "dropped.json"
 Entered = dict[str, dict[str, list[float | None]]]
 """What a person entered, by cell and student: the score, and the extra credit."""
@@ -32,18 +29,11 @@ Entered = dict[str, dict[str, list[float | None]]]
 
 def dropped_exercises(course: Course) -> frozenset[str]:
     """Return the exercises that course.toml leaves out of the marks; raises `SettingsError` for an unknown one."""
-    path = course.settings
-    if not path.is_file():
-        return frozenset()
-    read_settings(path)  # which refuses other settings that are wrong
-    names = tomllib.loads(path.read_text(encoding="utf-8")).get(DROPPED, [])
-    if not isinstance(names, list):
-        raise SettingsError(f'{path}: {DROPPED} is {names!r}; expected a list, as {DROPPED} = ["00_doctor"].')
+    names = course.rules().dropped
     for name in names:
         if name not in all_exercises():
-            near = difflib.get_close_matches(str(name), all_exercises(), n=1)
-            hint = f"; did you mean {near[0]}?" if near else "."
-            raise SettingsError(f"{path}: {DROPPED} names {name!r}, and no exercise is called so{hint}")
+            hint = nearest(name, all_exercises())
+            raise SettingsError(f"{course.settings}: dropped names {name!r}, and no exercise is called so{hint}")
     return frozenset(names)
 
 

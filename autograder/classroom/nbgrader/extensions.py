@@ -18,6 +18,7 @@ from nbgrader.utils import parse_utc
 from autograder.classroom.nbgrader.course import Course, quiet_additions
 from autograder.classroom.report.attention import Attention, Urgency
 from autograder.classroom.status import UsageError
+from autograder.classroom.term.due_dates import enter_due_dates
 from autograder.classroom.whole_files import write_whole
 
 FILE = "extensions.json"
@@ -50,6 +51,7 @@ def extend(course: Course, student: str, assignment: str, *, until: str = "", da
     """
     (name,) = course.chosen([assignment])
     with course.gradebook() as gradebook:
+        enter_due_dates(gradebook, course.rules())
         due = _due(gradebook, name)
         known = {one.id for one in gradebook.students}
         if student not in known and not (course.submitted / student).is_dir():
@@ -122,8 +124,9 @@ def _due(gradebook: Gradebook, assignment: str) -> datetime:
     except MissingEntry:
         due = None
     if due is None:
-        command = f'nbgrader db assignment add {assignment} --duedate="2030-01-15 12:00:00 UTC"'
-        raise UsageError(f"{assignment} has no due date, so there is nothing to extend; set one: {command}")
+        line = f'"{assignment}" = 2030-01-15T12:00:00+01:00'
+        told = "there is nothing to extend; set one below [due] in course.toml"
+        raise UsageError(f"{assignment} has no due date, so {told}: {line}")
     return due
 
 

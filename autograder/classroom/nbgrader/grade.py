@@ -48,6 +48,7 @@ from autograder.classroom.report.attention import Attention, Urgency
 from autograder.classroom.report.page import INDEX
 from autograder.classroom.report.similar_page import SIMILAR
 from autograder.classroom.similarity import alike_pairs
+from autograder.classroom.term.due_dates import enter_due_dates
 from autograder.host.records import SubmissionRecord
 from autograder.host.report.safe_text import one_line
 from autograder.host.report.wording import marks
@@ -80,6 +81,8 @@ def grade_course(
     for done in corrections:
         print(f"Folder {one_line('/'.join(filter(None, (done.student, done.assignment))))}: {one_line(done.sentence)}")
     dropped = enter_dropped(course)
+    with course.gradebook() as gradebook:
+        enter_due_dates(gradebook, course.rules())
     hand_ins = list(_read(course, chosen, corrections))
     seed = secret_seed(course.seed_file)
     run = _grade(course, hand_ins, engine, seed)
@@ -196,9 +199,11 @@ def export_csv(course: Course, path: Path, assignments: Iterable[str] = ()) -> P
     """Write the gradebook's marks in nbgrader's format, and in Canvas's format if the roster has Canvas's numbers.
 
     Assignments without any submission that are not in `assignments` are left out, because their marks would all be 0.
+    So are those that the course does not use.
     """
     with course.gradebook() as gradebook:
-        known = sorted({*assignments, *(a.name for a in gradebook.assignments if a.submissions)})
+        handed_in = {a.name for a in gradebook.assignments if a.submissions} & {*course.assignments}
+        known = sorted({*assignments, *handed_in})
         _export(MarksExport(assignment=known), gradebook, path)
         if any(student.lms_user_id for student in gradebook.students):
             _export(CanvasExport(assignment=known), gradebook, path.with_name("canvas.csv"))

@@ -23,13 +23,13 @@ from autograder.classroom.exercise_versions import POINTS
 from autograder.classroom.hand_in import HandedIn, read_hand_in
 from autograder.classroom.nbgrader.feedback_head import KEY, said_of
 from autograder.classroom.nbgrader.repair import NOTEBOOK_KEY
+from autograder.course_settings import DEVICES, Settings, SettingsError, is_device_choice, read_settings
 from autograder.exercises import find
 from autograder.exercises.answer_cells import CHECK
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SubmissionRecord
 from autograder.host.report import exercise_html
 from autograder.host.report.wording import number
 from autograder.host.sandbox import Sandbox, open_sandbox
-from autograder.host.settings import DEVICES, Settings, SettingsError, is_device_choice, read_settings
 
 JOURNAL_WAIT_S = 60.0
 
@@ -79,7 +79,7 @@ class GradeOutsideKernel(NbGraderPreprocessor):
     def _chosen(self) -> Settings:
         """Return the course's settings; raises `NotGradedError` if one is wrong, since another device changes marks."""
         try:
-            found = read_settings(Path(self.settings)) if self.settings and Path(self.settings).exists() else Settings()
+            found = read_settings(Path(self.settings)) if self.settings else Settings()
         except SettingsError as error:
             raise NotGradedError(str(error)) from None
         if self.device and not is_device_choice(self.device):

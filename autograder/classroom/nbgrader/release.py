@@ -21,6 +21,9 @@ from autograder.classroom.nbgrader.markers import marker_problems, without_solut
 from autograder.classroom.nbgrader.releases import FILE as RELEASES
 from autograder.classroom.nbgrader.releases import keep_release
 from autograder.classroom.status import REFUSED, CommandError
+from autograder.classroom.term.course_texts import fit_notebook, fitted_map
+from autograder.classroom.term.due_dates import enter_due_dates
+from autograder.classroom.whole_files import write_whole
 from autograder.exercises import all_exercises, find, of_assignment
 from autograder.exercises.answer_cells import CHECK
 from autograder.exercises.registry import hidden_folder
@@ -56,7 +59,7 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
     dropped_exercises(course)  # raises before anything is written, and so does the next line
     policy = read_policy(course.settings)
     hidden = required_hidden_folder()
-    problems = [] if assignments else exercises_without_notebook(chosen)
+    problems = [] if assignments else exercises_without_notebook(course.sources)
     for name in chosen:
         notebook = json.loads((course.source / name / f"{name}.ipynb").read_text(encoding="utf-8"))
         problems += [f"{name}: {problem}" for problem in notebook_problems(notebook, name)]
@@ -72,13 +75,24 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
         _generate(course.elsewhere(made), chosen)
         _keep_cells(course, chosen)
         for name in chosen:
+            fit_notebook(made / name / f"{name}.ipynb", course.source, course.assignments, course.rules())
             write_rule(made / name, policy)
             _take_over(made / name, course.release / name)
     write_rule(course.release, policy)
     enter_dropped(course)
-    if (course.source / "README.md").is_file():
-        shutil.copy(course.source / "README.md", course.release)
+    _finish(course)
     return chosen
+
+
+def _finish(course: Course) -> None:
+    """Enter the due dates, write the map, and remove the releases of notebooks that the course does not use."""
+    with course.gradebook() as gradebook:
+        enter_due_dates(gradebook, course.rules())
+    if (course.source / "README.md").is_file():
+        text = (course.source / "README.md").read_text(encoding="utf-8")
+        write_whole(course.release / "README.md", fitted_map(text, course.rules()))
+    for name in set(course.sources) - set(course.assignments):
+        shutil.rmtree(course.release / name, ignore_errors=True)
 
 
 def _generate(course: Course, names: Sequence[str]) -> None:

@@ -18,9 +18,9 @@ from autograder.classroom.nbgrader import release as release_module
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.nbgrader.grade import Graded
 from autograder.classroom.nbgrader.release import ReleaseError, release
+from autograder.course_settings import SettingsError
 from autograder.exercises import find, of_assignment
 from autograder.host.records import ExerciseRecord, ExerciseStatus
-from autograder.host.settings import SettingsError
 from tests.autograder.classroom.nbgrader.small_course import base, course, graded, place
 from tests.autograder.classroom.nbgrader.test_cycle import ANSWER, NAME, gradebook_of
 
@@ -181,7 +181,7 @@ def test_a_release_while_an_exercise_is_dropped_does_not_count_it(course: Course
     [
         ('dropped = ["04_read_a_grap"]', "no exercise is called so; did you mean 04_read_a_graph"),
         ('dropped = "04_read_a_graph"', "expected a list"),
-        ("dropt = []", "there is no setting 'dropt'"),
+        ("dropt = []", "there is no setting 'dropt'; did you mean dropped"),
     ],
 )
 def test_a_wrong_name_is_refused_before_anything_is_entered(

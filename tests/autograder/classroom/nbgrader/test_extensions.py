@@ -94,4 +94,4 @@ def test_without_a_due_date_there_is_nothing_to_extend(course: Course, capsys: p
         gradebook.find_assignment(NAME).duedate = None
         gradebook.db.commit()
     assert main(["extend", "ada", NAME, "--days", "3"]) == 2
-    assert f"set one: nbgrader db assignment add {NAME} --duedate=" in capsys.readouterr().err
+    assert f'set one below [due] in course.toml: "{NAME}" = ' in capsys.readouterr().err

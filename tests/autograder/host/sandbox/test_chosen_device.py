@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
+from autograder import course_settings as settings
 from autograder.classroom import cli, sandbox_options
 from autograder.classroom.nbgrader import outside_kernel
 from autograder.classroom.nbgrader.outside_kernel import GradeOutsideKernel, NotGradedError
+from autograder.course_settings import Settings
 from autograder.exercises import find
-from autograder.host import settings
 from autograder.host.judge import judge
 from autograder.host.sandbox import AUTO, SandboxError, open_sandbox, selection
 from autograder.host.sandbox.compute_device import Device
 from autograder.host.sandbox.plain import Plain
-from autograder.host.settings import Settings
 from autograder.practice import visible_checks
 from autograder.practice.errors import WrongSettingsError
 from tests.autograder.host.sandbox.test_requested_devices import NO_GPU_HERE
