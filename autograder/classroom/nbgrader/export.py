@@ -1,4 +1,4 @@
-"""Deduct points for lateness, and export marks from nbgrader: as a CSV file for spreadsheets, and as one for Canvas.
+"""Deduct points for lateness, and export marks from nbgrader: for spreadsheets, for Canvas, and as students' pages.
 
     nbgrader export --exporter autograder.classroom.nbgrader.export.CanvasExport --to canvas.csv
 
@@ -11,16 +11,35 @@ are left out of its file and named in the log. Columns and the second line follo
 
 import csv
 import math
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nbgrader.api import Assignment, Gradebook, MissingEntry, SubmittedAssignment
+from nbgrader.api import (
+    Assignment,
+    Grade,
+    Gradebook,
+    GradeCell,
+    MissingEntry,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
 from nbgrader.plugins import ExportPlugin, LateSubmissionPlugin
+from sqlalchemy import or_
 from traitlets import Float
 
-from autograder.classroom.nbgrader.extensions import days_of
+from autograder.classroom.nbgrader.extensions import SHOWN, days_of, end_of
 from autograder.classroom.report.data import DECIMALS, plain
+from autograder.classroom.report.own_marks import PAGE, NotebookMarks, feedback_page, marks_html
+from autograder.classroom.whole_files import write_whole
+from autograder.exercises import of_assignment
+from autograder.exercises.answer_cells import CHECK
+from autograder.host.report.wording import number
+
+if TYPE_CHECKING:
+    from autograder.classroom.nbgrader.course import Course
 
 COLUMNS = (
     *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
@@ -112,6 +131,56 @@ def points_of(gradebook: Gradebook, assignment: str, student: str) -> float | No
     if not _is_scored(submission):
         return None
     return round(max(0.0, submission.score - (submission.late_submission_penalty or 0.0)), DECIMALS)
+
+
+def marks_by_student(gradebook: Gradebook) -> dict[str, tuple[NotebookMarks, ...]]:
+    """Return the marks of each student in the gradebook, by id, for all notebooks that somebody handed in."""
+    submissions = {(s.assignment.name, s.student.id): s for s in gradebook.db.query(SubmittedAssignment)}
+    given = or_(Grade.auto_score.isnot(None), Grade.manual_score.isnot(None))
+    query = gradebook.db.query(SubmittedNotebook.assignment_id).join(Grade, Grade.notebook_id == SubmittedNotebook.id)
+    scored = {found for (found,) in query.filter(given).distinct()}
+    dropped = _dropped(gradebook)
+    assignments = sorted({s.assignment for s in submissions.values()}, key=lambda assignment: str(assignment.name))
+    found: dict[str, tuple[NotebookMarks, ...]] = {}
+    for student in gradebook.students:
+        own = [(each, submissions.get((each.name, student.id))) for each in assignments]
+        found[student.id] = tuple(_marks(each, one, scored, dropped[each.name]) for each, one in own)
+    return found
+
+
+def _dropped(gradebook: Gradebook) -> dict[str, list[str]]:
+    """Return the exercises that are worth nothing in the gradebook, by notebook."""
+    nothing = {cell.name.removesuffix(CHECK) for cell in gradebook.db.query(GradeCell).filter(GradeCell.max_score == 0)}
+    by_notebook: dict[str, list[str]] = defaultdict(list)
+    for assignment in gradebook.assignments:
+        by_notebook[assignment.name] = [name for name in of_assignment(assignment.name) if name in nothing]
+    return by_notebook
+
+
+def _marks(assignment: Any, submission: Any, scored: Collection[str], dropped: Sequence[str]) -> NotebookMarks:
+    without = [f"{', '.join(dropped)}: not counted"] if dropped else []
+    name, due = str(assignment.name), assignment.duedate
+    if submission is None:
+        is_open = due is not None and due > datetime.now(UTC).replace(tzinfo=None)
+        said = f"open until {due.strftime(SHOWN)}" if is_open else "not handed in"
+        return NotebookMarks(name, 0.0, assignment.max_score, not is_open, (said, *without))
+    if submission.id not in scored:
+        return NotebookMarks(name, 0.0, submission.max_score, False, ("handed in, without a mark so far", *without))
+    penalty = submission.late_submission_penalty or 0.0
+    notes = [f"after {number(round(penalty, 2))} for handing in late"] if penalty else []
+    notes += [f"you had time until {end_of(due, submission.extension)}"] if submission.extension and due else []
+    notes += ["a person still reads a part of it"] if submission.needs_manual_grade else []
+    return NotebookMarks(name, max(0.0, submission.score - penalty), submission.max_score, True, (*notes, *without))
+
+
+def write_marks(course: "Course") -> None:
+    """Write the page of each student into the folder of their feedback."""
+    with course.gradebook() as gradebook:
+        names = {s.id: " ".join(filter(None, (s.first_name, s.last_name))) or s.id for s in gradebook.students}
+        for student, rows in marks_by_student(gradebook).items():
+            folder = course.feedback / student
+            linked = [row.notebook for row in rows if (folder / feedback_page(row.notebook)).is_file()]
+            write_whole(folder / PAGE, marks_html(names[student], rows, linked))
 
 
 class LatePenalty(LateSubmissionPlugin):

@@ -7,13 +7,14 @@ exporter for every hand-in, and each would compile all templates of a page.
 nbgrader stops releasing at the first feedback without the two files that it writes beside a hand-in. These files are
 missing if a student handed in another way, or nothing. Here such students are logged, and the others get their
 feedback. A student's nbgrader requests feedback by the names of the submitted files. If a file had another name than
-the notebook, the page is also released under that name.
+the notebook, the page is also released under that name. A released page also has the student's marks for all notebooks
+whose feedback was released.
 """
 
 import functools
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -30,12 +31,14 @@ from nbgrader.preprocessors import GetGrades
 from nbgrader.utils import notebook_hash
 from traitlets import Bool
 
+from autograder.classroom.nbgrader.export import marks_by_student
 from autograder.classroom.nbgrader.extensions import end_of
 from autograder.classroom.nbgrader.feedback_head import head
 from autograder.classroom.nbgrader.hooks import FILTERS
 from autograder.classroom.nbgrader.quarantine import SECRET, TIMESTAMP
 from autograder.classroom.notes import other_names
 from autograder.classroom.pages import filters
+from autograder.classroom.report.own_marks import PLACE, NotebookMarks, all_marks
 
 TEMPLATES = Path(filters.__file__).parent / "templates"
 Resources = dict[str, Any]  # what nbconvert hands from step to step
@@ -131,6 +134,8 @@ class ReleaseToEach(ExchangeReleaseFeedback):
         """Release the feedback of each student who handed in through the exchange, and log the others."""
         pattern, excluded = self.src_path, self.coursedir.student_id_exclude
         without = []
+        with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
+            marks = marks_by_student(gradebook)
         for folder in sorted(Path("/").glob(f"{pattern.lstrip('/')}/")):
             student = folder.parent.name
             if not (folder / SECRET).is_file() or not (folder / TIMESTAMP).is_file():
@@ -139,6 +144,7 @@ class ReleaseToEach(ExchangeReleaseFeedback):
             self.src_path = str(folder)
             try:
                 super().copy_files()
+                self._add_marks(folder, marks.get(student, ()))
                 self._under_other_names(folder)
             except (OSError, ValueError) as error:  # a student may have written anything into the two files
                 self.log.error("The feedback of %s was not released: %s", student, error)
@@ -149,6 +155,23 @@ class ReleaseToEach(ExchangeReleaseFeedback):
                 Path(pattern).parent.parent,
                 ", ".join(without),
             )
+
+    def _add_marks(self, folder: Path, marks: Sequence[NotebookMarks]) -> None:
+        """Put the student's marks for all notebooks with released feedback into the page that was released now."""
+        to = Path(self.dest_path)
+        released = _page(to, (folder / SECRET).read_text(), folder.name)
+        if not released.is_file():
+            return
+        rows = [row for row in marks if self._is_released(folder.parent / row.notebook, to)]
+        page = released.read_text(encoding="utf-8").replace(PLACE, all_marks(rows), 1)
+        part = released.with_suffix(".part")
+        shutil.copy(released, part)  # with its rights
+        part.write_text(page, encoding="utf-8")
+        part.replace(released)  # atomic, since a student may fetch it now
+
+    def _is_released(self, folder: Path, to: Path) -> bool:
+        secret = folder / SECRET
+        return secret.is_file() and _page(to, secret.read_text(errors="replace"), folder.name).is_file()
 
     def _under_other_names(self, folder: Path) -> None:
         """Release the page of `folder` also under each other name that the student's nbgrader will request."""

@@ -27,7 +27,7 @@ from autograder.classroom.hand_in import HandedIn, folders_handed_in, read_hand_
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.nbgrader.dropped import enter_dropped, told
 from autograder.classroom.nbgrader.entry import enter
-from autograder.classroom.nbgrader.export import CanvasExport, MarksExport
+from autograder.classroom.nbgrader.export import CanvasExport, MarksExport, write_marks
 from autograder.classroom.nbgrader.extensions import extended
 from autograder.classroom.nbgrader.gradebook_state import SetAside, without_hand_in
 from autograder.classroom.nbgrader.left_out import to_decide
@@ -98,6 +98,7 @@ def grade_course(
     absent, alike = without_hand_in(course, hand_ins), alike_pairs(hand_ins, run.records)
     summary = summarise(records, also, absent=absent, names=_names(course), alike=alike)
     page, text = _write_report(summary, report, title, environment)
+    write_marks(course)
     csv = export_csv(course, course.journal.parent / "grades.csv", {hand_in.assignment for hand_in in hand_ins})
     return Graded(records, run.from_journal, _failures(course, corrections, aside), marked, csv, page, text)
 
