@@ -4,7 +4,7 @@ The host never loads it. The clean worker does, by torch.jit.load, and the grade
 covers everything that torch.jit.load reads: pickles hold plain data and tensors inside their storages, and code calls
 the operators in `OPERATORS` only. Other operators of PyTorch read and write files (`aten::from_file`, `aten::save`) or
 memory outside their tensors (`aten::as_strided`). The check assumes that torch's reader handles such files correctly
-and that the allowed operators stay in their own memory. Then the archive can compute, and do nothing else.
+and that the allowed operators stay in their own memory. Then the archive can compute and print, and do nothing else.
 """
 
 import ast
@@ -23,7 +23,6 @@ MAX_FILES = 100
 MAX_CHARACTERS = 40_000  # of the code of an archive
 FILES = re.compile(r"(\.data/)?version|byteorder|data\.pkl|constants\.pkl|code/[\w/]+\.py|(data|constants)/\d+")
 IGNORED = re.compile(r".*\.debug_pkl|\.data/serialization_id|\.format_version|\.storage_alignment")
-NEEDED = {"data.pkl", "constants.pkl"}
 _ALLOWED = """
     add sub rsub mul div floordiv remainder neg abs sign square pow sqrt rsqrt reciprocal exp log log1p tanh sigmoid
     relu gelu silu erf sin cos clamp minimum maximum max min where eq ne lt le gt ge logical_not logical_and logical_or
@@ -38,7 +37,8 @@ _ALLOWED = """
 """
 OPERATORS = frozenset(_ALLOWED.split())
 PRIMITIVES = {"RaiseException", "NumToTensor", "device", "dtype", "ndim", "shape", "min", "max", "unchecked_cast"}
-BUILT_IN = {"annotate", "unchecked_cast", "uninitialized", "range", "float", "int", "bool", "str", "len", "isinstance"}
+BUILT_IN = {"annotate", "unchecked_cast", "uninitialized", "range", "float", "int", "bool", "str", "len"}
+BUILT_IN |= {"isinstance", "print"}
 BASES = {"Module", "NamedTuple"}
 _OWN = re.compile(r"__torch__(\.\w+)+")
 _REGISTERED = "__torch__.torch.classes"  # registered by C++, never part of an archive
@@ -94,7 +94,7 @@ def _files(data: bytes) -> dict[str, bytes]:
     if code > MAX_CHARACTERS:
         raise ArchiveRefusedError(f"The archive holds {code:,} bytes of code; at most {MAX_CHARACTERS:,} are read.")
     strange = [name for name in found if not FILES.fullmatch(name)]
-    if strange or not found.keys() >= NEEDED:
+    if strange or not found.keys() >= {"data.pkl", "constants.pkl"}:
         what = f"the file {strange[0][:80]!r}" if strange else "too few files"
         raise ArchiveRefusedError(f"The archive holds {what}, which no program of this exercise needs.")
     return found

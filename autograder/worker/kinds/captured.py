@@ -99,13 +99,14 @@ def _with_dynamo(
         torch.compile(function, fullgraph=True, backend="eager")(*[i.clone() for i in inputs])
         exported = export(_Program(function), tuple(inputs), strict=True, dynamic_shapes=shapes and (shapes,))
     except TorchDynamoException as error:
-        fixed = FIXED.search(str(error))
-        if fixed:
+        if fixed := FIXED.search(str(error)):
             raise NotOneGraphError(
                 f"The function fixes a size that should stay open to {fixed[1]}: it branches on it, loops over it, or "
                 "makes a Python number of it that the graph keeps."
             ) from None
         raise NotOneGraphError(f"Dynamo cannot capture the function as one graph: {_first(error)}") from None
+    if "_vmap_increment" in str(exported.graph):  # `torch.vmap`, as private calls around operators on one row
+        exported = exported.run_decompositions({})
     return exported.module(check_guards=False)
 
 
@@ -158,8 +159,7 @@ def _plain(graph_module: fx.GraphModule) -> fx.GraphModule:
     for node in reversed(graph.find_nodes(op="placeholder")):
         next(iter(graph.nodes)).prepend(node)  # export puts constants before inputs
     for node in list(graph.nodes):
-        packet = getattr(node.target, "overloadpacket", None)
-        if getattr(packet, "__name__", "").startswith(CHECKS):
+        if getattr(getattr(node.target, "overloadpacket", None), "__name__", "").startswith(CHECKS):
             graph.erase_node(node)
         elif node.op == "call_function":
             _simplify(node)

@@ -68,6 +68,12 @@ HIDDEN = HiddenPart(
             12,
             ("((x[..., 1:] + x[..., :-1]) / 2).sum(-1)", "x.unfold(-1, 2, 1).mean(-1).sum(-1)"),
         ),
+        ANSWERS.edited(
+            "rows by vmap",
+            12,
+            ("x / x.norm(dim=1, keepdim=True)", "torch.vmap(lambda row: row / row.norm())(x)"),
+            ("((x[..., 1:] + x[..., :-1]) / 2).sum(-1)", "torch.func.vmap(torch.trapezoid)(x)"),
+        ),
         ANSWERS.file("as they were", 0),
     ),
 )

@@ -72,6 +72,11 @@ HIDDEN = HiddenPart(
                 "if len(self.past) > self.depth:\n                del self.past[0]",
             ),
         ),
+        ANSWERS.edited(
+            "prints what it sees",
+            10,
+            ("self.past.append(value)", "print('value', value.size(0), scale)\n            self.past.append(value)"),
+        ),
         ANSWERS.edited("forgets", 5.5, ("self.past.append(value)", "self.past = [value]")),
         ANSWERS.edited("grows", 7, ("self.past = self.past[-self.depth:]", "pass")),
         ANSWERS.edited("no mask", 5.5, ("value = value * mask", "value = value * 1.0")),

@@ -147,6 +147,7 @@ def test_an_honest_archive_is_packed_anew_and_gives_the_same():
     def program(x):
         total = torch.zeros_like(x)
         for i in range(3):
+            print("step", i)
             total = total + x * i if i != 1 else total - x
         return total
 

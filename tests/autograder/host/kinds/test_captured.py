@@ -58,6 +58,7 @@ def repaired():
 
     return {"branch": branch}
 """
+WITH_VMAP = RIGHT.replace("(x + b).relu()", "torch.vmap(lambda row: row + b)(x).relu()")
 WRITES = """
 def repaired():
     def branch(x, b):
@@ -107,7 +108,9 @@ LIKE_ANOTHER = RIGHT.replace("(x + b)", "(x + b).double().to(x)")
 
 
 @pytest.mark.parametrize(
-    "answer", [RIGHT, WITH_COND, WRITES, LIKE_ANOTHER], ids=["where", "cond", "in place", "of another's type"]
+    "answer",
+    [RIGHT, WITH_COND, WITH_VMAP, WRITES, LIKE_ANOTHER],
+    ids=["where", "cond", "vmap", "in place", "of another's type"],
 )
 def test_a_right_function_earns_all(sandbox, answer):
     record = graded(sandbox, answer)
