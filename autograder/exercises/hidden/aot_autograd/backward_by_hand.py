@@ -36,7 +36,8 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(12),
-        ANSWERS.file("sums and roots", 12),  # 30 calls, the most that are allowed
+        ANSWERS.file("sums and roots", 12),  # 30 calls
+        ANSWERS.file("a term for each statistic", 12),  # 39 calls, as the backward of a BatchNorm is often derived
         ANSWERS.file("autograd shortened", 12),  # 30 calls, too; the task calls it fair
         ANSWERS.file("autograd", 0),
         ANSWERS.file("vjp", 0),
