@@ -53,6 +53,7 @@ def _model(
 
 
 SEVERAL = models({"blocks": 3}, {"renamed": True})
+LISTED = models({"blocks": 2, "leaves": ["Block"]})
 
 EXERCISE = Exercise(
     title="Keep parts whole",
@@ -68,6 +69,7 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("one block", "leaf modules", 2, sees(known, models({}))),
-        Check("three blocks, a part renamed", "several layers", 3, sees(known, SEVERAL, granted=(OPENED,))),
+        Check("three blocks, a part renamed", "several layers", 2, sees(known, SEVERAL, granted=(OPENED,))),
+        Check("another class in the list", "the list", 1, sees(known, LISTED, granted=(OPENED,))),
     ),
 )

@@ -309,7 +309,7 @@ EXERCISE = Exercise(
     checks=(
         Check("the output is GELU of x + bias", "values", 2, agrees(FORWARD, forwards(SMALL), counted=every(FORWARD))),
         Check(
-            "both gradients, of a matrix", "gradients", 3, agrees(BACKWARD, backwards(SMALL), counted=every(BACKWARD))
+            "both gradients, of a matrix", "gradients", 4, agrees(BACKWARD, backwards(SMALL), counted=every(BACKWARD))
         ),
         Check("the forward is one group", "one group", 2, one_group(FORWARD, forwards([(4, 8)]))),
         Check("the backward's arithmetic is one group", "one group", 2, one_group(BACKWARD, backwards([(4, 8)]))),

@@ -226,7 +226,7 @@ EXERCISE = Exercise(
     checks=(
         Check("names and shapes of all parameters", "parameters", 1, _parameters),
         Check("equal to BERT's formula, norm last", "norm last", 3, equal(norm_first=False)),
-        Check("equal to the formula with the norm first", "norm first", 2, equal(norm_first=True)),
+        Check("equal to the formula with the norm first", "norm first", 3, equal(norm_first=True)),
         Check("the mask reaches every layer", "masks", 1, _masked),
     ),
     hints=(

@@ -77,18 +77,18 @@ MISTAKES = (
         {"power": 0.0},
         "The scores are not scaled: there is no scale at all; divide query @ key.transpose(-1, -2) by sqrt(head_size) "
         "before softmax.",
-        "scale",
+        "scores",
     ),
     Mistake(
         {"power": -1.0},
         "The scores are divided by head_size, so the scale is 1/head_size; divide them by its square root.",
-        "scale",
+        "scores",
     ),
-    Mistake({"power": 0.5}, "The scores are multiplied by sqrt(head_size); divide them by it.", "scale"),
+    Mistake({"power": 0.5}, "The scores are multiplied by sqrt(head_size); divide them by it.", "scores"),
     Mistake(
         {"dim": -2},
         "Softmax runs over the queries, so columns sum to 1; it should run over the keys, the last dimension.",
-        "values",
+        "scores",
     ),
     Mistake(
         {"masks": "inverted"},
@@ -235,7 +235,7 @@ def _scale_is_inverse_root(answer: CallableAnswer, draw: Draw) -> None:
     for size in (4, 64):
         case = Case(inputs(draw, 3, 5, size), label=f"at head size {size}")
         if known is not None:
-            require_outputs(answer.call(case), case, formula_of(answer, draw, "scale"), NAMES)
+            require_outputs(answer.call(case), case, formula_of(answer, draw, "scores"), NAMES)
             continue
         _, probabilities = consistent(answer.call(case), case)
         query, key, _ = case.args
@@ -293,9 +293,11 @@ EXERCISE = Exercise(
         "one division by `math.sqrt` of the last dimension, and dropout acts on the probabilities.",
     ),
     checks=(
-        Check("context and probabilities equal the fp64 reference", "values", 2, agrees_with_formula("values", _small)),
-        Check("scores are scaled by 1/sqrt(head_size)", "scale", 1.5, _scale_is_inverse_root),
-        Check("masked positions get probability 0", "masks", 1, _masks_hide),
-        Check("gradients reach query, key and value", "gradients", 1, _gradients),
+        Check(
+            "context and probabilities equal the fp64 reference", "scores", 1.5, agrees_with_formula("scores", _small)
+        ),
+        Check("scores are scaled by 1/sqrt(head_size)", "scores", 1.5, _scale_is_inverse_root),
+        Check("masked positions get probability 0", "masks", 3, _masks_hide),
+        Check("gradients reach query, key and value", "gradients", 0.5, _gradients),
     ),
 )

@@ -17,7 +17,7 @@ FOLD, FOLDS = "05_fold_affine", ["BatchNorm", "no bias", "several places"]
 FUSIONS = ["pattern", "modules", "dropout", "counted cost", "spellings", "eps", "several places", "gradients"]
 # exercise, categories of the checks that fail, changes of the reference
 SLIPS = [
-    ("01_scaled_dot_product", ["scale"], ("/ math.sqrt(query.shape[-1])", "/ query.shape[-1]")),
+    ("01_scaled_dot_product", ["scores"], ("/ math.sqrt(query.shape[-1])", "/ query.shape[-1]")),
     ("01_scaled_dot_product", ["masked rows"], ("probabilities = probabilities.masked_fill(~mask, 0.0)", "pass")),
     ("01_multi_head_attention", ["values"], ("value, mask)", "value, mask, scale=hidden.shape[-1] ** -0.5)")),
     ("01_multi_head_attention", ["values"], ("context.transpose(1, 2).flatten(2)", "context.reshape(hidden.shape)")),

@@ -3,8 +3,8 @@
 Gets what it earned, check by check: nothing is lost in one exercise for a mistake in another.
 """
 
-# %% answer 01_scaled_dot_product = 7
-# wrong: masks (1), rows that may attend to nothing (1), dropout (1); every other check grants the mask
+# %% answer 01_scaled_dot_product = 5.5
+# wrong: masks (3), rows that may attend to nothing (0.5), dropout (1); every other check grants the mask
 def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
     weights = F.softmax(query @ key.mT / math.sqrt(query.shape[-1]), dim=-1)
     return weights @ value, weights

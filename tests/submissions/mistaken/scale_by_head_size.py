@@ -4,8 +4,8 @@ nodes, and a sum fused although it is read elsewhere.
 Gets the points of what does not depend on them, and messages that name them.
 """
 
-# %% answer 01_scaled_dot_product = 8.5
-# wrong: the scale (1.5); every other check grants it
+# %% answer 01_scaled_dot_product = 7
+# wrong: the scale, in two checks (1.5 each); every other check grants it
 def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
     scores = query @ key.transpose(-2, -1) / query.shape[-1]
     if mask is not None:

@@ -190,8 +190,8 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("views cost nothing and keep their base alive", "views", 1.5, counts("views", KEYS, views)),
-        Check("operands twice, results unread", "odd graphs", 1, counts("odd graphs", ["bytes"], twice)),
+        Check("views cost nothing and keep their base alive", "views", 2, counts("views", KEYS, views)),
+        Check("operands twice, results unread", "odd graphs", 0.5, counts("odd graphs", ["bytes"], twice)),
         Check("stacks of products", "odd sizes", 1, counts("odd sizes", ["flops"], batches)),
     ),
     controls=(
@@ -204,10 +204,11 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "views own memory",
-            7.5,
+            7,
             ("return base(node.all_input_nodes[0]) if node.target in VIEWS else node", "return node"),
             (" and node.target not in VIEWS:", ":"),
             ("values[n].nbytes for n in born", "getattr(values[n], 'nbytes', 0) for n in born"),
+            trap="A view owns nothing and keeps its base alive",
         ),
         ANSWERS.edited(
             "the second operand's first size", 8, ("values[node.args[0]].shape[-1]", "values[node.args[1]].shape[0]")

@@ -29,14 +29,15 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("larger programs", "other sizes", 1, _larger),
+        Check("larger programs", "other sizes", 0.5, _larger),
         Check("a hypothesis that can fail", "no effect", 1, _without_effect),
     ),
     controls=(
         ANSWERS.reference(5),
         ANSWERS.edited("compares with the first run", 4, ("number / least for", "number / moved[0] for")),
-        ANSWERS.edited("hands no setting over", 4, (", config={plan['option']: setting}", "")),
-        ANSWERS.edited("functions of C++", 4, ("[run.kernels for", "[run.cost.launches for")),
+        ANSWERS.edited("settings without an effect", 3.5, ("'settings': [4, 1]", "'settings': [4, 5]")),
+        ANSWERS.edited("hands no setting over", 3.5, (", config={plan['option']: setting}", "")),
+        ANSWERS.edited("functions of C++", 3.5, ("[run.kernels for", "[run.cost.launches for")),
         ANSWERS.file("made up", 0),
         ANSWERS.file("the demonstration", 0),
     ),

@@ -20,7 +20,7 @@ HIDDEN = HiddenPart(
     checks=(
         Check("renamed models", "renamed models", 1.5, _renamed),
         Check("the residual first", "spellings", 0.5, schedules(fused("with residual + x", residual_first=True))),
-        Check("another eps", "literals", 1.5, schedules(fused("with eps 0.2", eps=0.2))),
+        Check("another eps, another width", "literals", 1.5, schedules(fused("with eps 0.2", eps=0.2, width=24))),
         Check(
             "gradients in training",
             "gradients",
@@ -43,7 +43,7 @@ HIDDEN = HiddenPart(
             "launches of three layers",
             "counted cost",
             1,
-            schedules(fused("of three layers", 3, counted=True)),
+            schedules(fused("of three layers of another width", 3, counted=True, width=24)),
             speed=True,
         ),
     ),
@@ -69,6 +69,13 @@ HIDDEN = HiddenPart(
             "by the names that we know", 15, ("isinstance(module, nn.Linear)", "inner == 'dense'"), below=True
         ),
         ANSWERS.edited("an eps of its own", 15, (CALL, CALL.replace("eps", "1e-12")), below=True),
+        ANSWERS.edited(
+            "a width of its own",
+            11,
+            ("def block_end(x, bias, residual, shape,", "def block_end(x, bias, residual,"),
+            ("def one_call(x, bias, residual, shape,", "def one_call(x, bias, residual,"),
+            ("+ residual, shape, weight", "+ residual, (16,), weight"),
+        ),
         ANSWERS.edited("fuses whatever was found", 13, ("if len(matches):", "if True:")),
         ANSWERS.edited("a module that is no call", 0, ("compiler=one_call", "compiler='eager'")),
     ),

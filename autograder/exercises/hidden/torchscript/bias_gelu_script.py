@@ -59,7 +59,7 @@ BRANCH = f"""    if x.size(0) != 4:
     return {FORMULA}"""
 HIDDEN = HiddenPart(
     checks=(
-        Check("odd sizes and strides, forward and backward", "odd sizes", 1.5, _odd_sizes),
+        Check("odd sizes and strides, forward and backward", "odd sizes", 0.5, _odd_sizes),
         Check(
             "the bias gradient is summed over every dimension but the last",
             "more dimensions",
@@ -86,6 +86,7 @@ HIDDEN = HiddenPart(
         ANSWERS.file("derived by autograd", 15),  # the task calls it fair
         ANSWERS.file("quotient of doubles by a sum", 5.5),
         ANSWERS.file("quotient of numbers", 5.5),
+        ANSWERS.edited("the derivative of a cube without its 3", 11, ("3 * 0.044715", "0.044715")),
         ANSWERS.edited("forward alone", 5.5, ("def bias_gelu_backward(", "def another(")),
         ANSWERS.edited("without the incoming gradient", 5.5, ("inner) * grad", "inner) * torch.ones_like(grad)")),
         ANSWERS.edited("a way of its own for other sizes", 15, (f"    return {FORMULA}", BRANCH), below=True),

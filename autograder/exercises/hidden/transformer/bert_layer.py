@@ -75,8 +75,8 @@ ANSWERS = Answers(__name__, after=(multi_head_attention.ANSWERS,))
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("zeroed parts leave the residual path", "residual path", 2, _residual),
-        Check("gradients", "gradients", 1.5, _gradients),
+        Check("zeroed parts leave the residual path", "residual path", 1.5, _residual),
+        Check("gradients", "gradients", 1, _gradients),
         Check("odd sizes", "odd sizes", 1.5, _sizes),
     ),
     controls=(
@@ -84,15 +84,23 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("parameters only", 1, ("hidden = layer(hidden, mask)", "pass")),
         ANSWERS.edited(
             "dropout in training",
-            10.5,
+            11,
             ("self.norm_first = norm_first", "self.norm_first = norm_first; self.drop = nn.Dropout(0.1)"),
             ("+ self.attention(hidden, mask)", "+ self.drop(self.attention(hidden, mask))"),
         ),
         ANSWERS.edited(
             "no residual sum of the feed-forward part",
-            5,
+            4.5,
             ("return hidden + self.down(", "return self.down("),
             ("self.feed_forward_norm(hidden + self.down(", "self.feed_forward_norm(self.down("),
+        ),
+        ANSWERS.edited(
+            "norm first, and the normed input is added",
+            9,
+            (
+                "hidden = hidden + self.attention(self.attention_norm(hidden), mask)",
+                "hidden = self.attention_norm(hidden); hidden = hidden + self.attention(hidden, mask)",
+            ),
         ),
         ANSWERS.edited("every layer is the first one", 9, ("layer(hidden, mask)", "self.layers[0](hidden, mask)")),
     ),

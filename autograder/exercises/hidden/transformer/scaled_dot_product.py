@@ -168,15 +168,16 @@ def _ending(name: str, marks: float, change: str) -> Control:
 HIDDEN = HiddenPart(
     checks=(
         Check("odd sizes and strides, an empty batch, and calls in a row", "odd sizes", 1, _any_input),
-        Check("every precision, and large scores", "precision", 1.5, _precise),
-        Check("a row that may attend to nothing", "masked rows", 1, _fully_masked_row),
+        Check("every precision, and large scores", "precision", 1, _precise),
+        Check("a row that may attend to nothing", "masked rows", 0.5, _fully_masked_row),
         Check("dropout", "dropout", 1, _dropout),
     ),
     controls=(
         ANSWERS.reference(10),
+        ANSWERS.edited("no scale", 7, (" / math.sqrt(query.shape[-1])", "")),
         ANSWERS.edited(
             "an inverted mask",
-            9,
+            7,
             ("if mask is not None:\n        scores", "if mask is not None:\n        mask = ~mask\n        scores"),
         ),
         _ending("reordered sum", 10, "context = probabilities.flip(-1) @ value.flip(-2)"),
