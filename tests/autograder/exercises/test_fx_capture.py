@@ -17,6 +17,7 @@ from tests.autograder.exercises.judged import judged, known_answer, messages
     [
         ("04_custom_tracer", "whole blocks", "three blocks, a part renamed", "whole blocks became one node"),
         ("04_custom_tracer", "inside torch.nn, too", "one block", "layers of torch.nn were opened as well"),
+        ("04_custom_tracer", "two classes by heart", "another class in the list", "whatever the list says"),
         ("04_custom_tracer", "by path", "three blocks, a part renamed", "control flow"),
         ("04_render_graph", "lists as tuples", "keywords and methods", "lists have square ones"),
         ("04_shape_propagation", "tensors only", "tuples, numbers and None", "only tensors were described"),

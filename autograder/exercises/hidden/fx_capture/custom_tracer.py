@@ -54,6 +54,10 @@ NOT_NAMED = (
 BELIEFS = (
     OPENED_BELIEF,
     Belief(
+        lambda root, leaves: _traced(root, lambda part: type(part).__name__ in ("Attention", "Router")),
+        "some classes became one node whatever the list says; keep those that `leaves` names.",
+    ),
+    Belief(
         lambda root, leaves: _traced(root, lambda part: type(part).__name__ in ("Block", *leaves)),
         "whole blocks became one node; only the classes that are named should.",
     ),
