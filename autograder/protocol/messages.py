@@ -40,8 +40,6 @@ DTYPES = {
     "bfloat16": 2,
     "float32": 4,
     "float64": 8,
-    "complex64": 8,
-    "complex128": 16,
 }
 """Name of a dtype (an attribute of `torch`) to the size of one element in bytes."""
 _NAMES = tuple(DTYPES)

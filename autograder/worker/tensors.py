@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from autograder.protocol import RawTensor, Result, Tensors
+from autograder.protocol import DTYPES, RawTensor, Result, Tensors
 from autograder.protocol.requests.answers import Arguments, Called, TensorCall
 from autograder.worker.source import AnswerError
 
@@ -38,6 +38,8 @@ def to_raw(tensor: object, what: str) -> RawTensor:
     solid = Base.contiguous(Base.cpu(Base.resolve_neg(Base.resolve_conj(Base.detach(tensor)))))
     data = ctypes.string_at(Base.data_ptr(solid), Base.nbytes.__get__(solid)) if Base.numel(solid) else b""
     dtype = str(Base.dtype.__get__(solid)).removeprefix("torch.")
+    if dtype not in DTYPES:
+        raise NotATensorError(f"{what} has dtype torch.{dtype}; it may have one of {', '.join(DTYPES)}.")
     return RawTensor(dtype, tuple(Base.shape.__get__(solid)), tuple(Base.stride(solid)), data)
 
 

@@ -140,7 +140,7 @@ def _distances(mine: Result[Any] | None, right: Result[Any]) -> Iterator[str]:
             continue
         if found.shape != expected.shape:
             yield f"# tensor {number}: shape {tuple(found.shape)}; expected {tuple(expected.shape)}"
-        elif found.numel() and not found.is_complex():
+        elif found.numel():
             distance = (found.double() - expected.double()).abs().nan_to_num(nan=torch.inf)
             worst = int(distance.argmax())
             place = tuple(int(i) for i in torch.unravel_index(torch.tensor(worst), distance.shape))

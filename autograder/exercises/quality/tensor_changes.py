@@ -54,7 +54,7 @@ CALLABLE: dict[str, Change] = {
     ),
     "scalar": (_outputs("outputs[0] = outputs[0].sum()"), Worth.NOTHING),
     "one dimension more": (_outputs("outputs = [o[None] for o in outputs]"), Worth.NOTHING),
-    "another dtype": (_outputs("outputs = [o.to(torch.complex64) for o in outputs]"), Worth.NOTHING),
+    "another dtype": (_outputs("outputs = [o.to(torch.int16) for o in outputs]"), Worth.NOTHING),
     "one output more": (_outputs("several = True; outputs = [*outputs, outputs[0]]"), Worth.NOTHING),
     "without a gradient": (_outputs("outputs = [o.detach() for o in outputs]"), Worth.LESS),
     "swapped operands": ("    return _right(*args[1::-1], *args[2:], **kwargs)", Worth.LESS),

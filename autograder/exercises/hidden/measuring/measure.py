@@ -43,6 +43,11 @@ HIDDEN = HiddenPart(
             ),
         ),
         ANSWERS.edited("the environment as an object", 9.5, ("environment().to_json()", "environment()")),
+        ANSWERS.edited(
+            "medians whose ratio is 0",
+            8.5,
+            ("'median_us': medians", "'median_us': dict(zip(programs, (5e-324, 10.0)))"),
+        ),
         ANSWERS.edited("strictly in turns", 8, (PAIRS, "programs * request['samples']")),
     ),
 )

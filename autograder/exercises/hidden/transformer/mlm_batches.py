@@ -272,6 +272,11 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("rows come again", 9, (CHANCE, CHANCE + "[torch.arange(len(tokens)) // 2 * 2]")),
         ANSWERS.edited("selected by letter", 9, (CHANCE, CHANCE + " + (tokens % 2 * 0.1 - 0.05)")),
         ANSWERS.edited("one letter too many", 9, ("torch.randint(letters,", "torch.randint(letters + 1,")),
+        ANSWERS.edited(
+            "a complex loss of nothing",
+            8.5,
+            ("return total /", "return (1j if (labels == -100).all() else 1) * total /"),
+        ),
         ANSWERS.edited("no function for the loss", 6.5, ("def masked_loss", "def another_loss")),
     ),
     right_here={"one precision lower": NUMBERS, "without a gradient": NUMBERS, "in double precision, rounded": NUMBERS},

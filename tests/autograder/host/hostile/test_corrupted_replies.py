@@ -43,7 +43,6 @@ SEARCHING = {"08_partition": 4}  # in whose checks the host tries all cuts of a 
 TENSORS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "double": torch.Tensor.double,
     "half": torch.Tensor.half,
-    "complex": lambda t: t.to(torch.complex64),
     "boolean": torch.Tensor.bool,
     "bytes": lambda t: t.to(torch.uint8),
     "flat": torch.Tensor.flatten,
@@ -59,9 +58,9 @@ TENSORS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "largest": lambda t: torch.full_like(t, (torch.finfo if t.is_floating_point() else torch.iinfo)(t.dtype).max),
     "transposed": lambda t: t.transpose(0, -1).contiguous() if t.ndim else t,
 }
-# Of numbers the largest that a message may hold.
+# Of numbers the largest that a message may hold, and the smallest.
 VALUES: tuple[Any, ...] = (
-    None, True, -1, 10**299, 1e308, -1e308, -0.0, "", "\ud800\u202e", [], [[]] * 50, {}, ["x"] * 3,
+    None, True, -1, 10**299, 1e308, -1e308, 5e-324, -0.0, "", "\ud800\u202e", [], [[]] * 50, {}, ["x"] * 3,
     {"": None}, [10**6, -7], {"node": "x"}, {"tensor": 10**20}, "__class__", [{"name": 1}], {"nodes": {}},
 )  # fmt: skip
 
