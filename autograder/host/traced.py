@@ -1,7 +1,7 @@
 """Programs for passes: the input of a student's pass, and the reference for its result."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -21,10 +21,11 @@ class _WithBuffers(fx.Tracer):
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """An input's shape and dtype."""
+    """An input's shape, dtype, and the standard deviation of its numbers."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype = torch.float32
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -193,9 +194,4 @@ def any_fp64(inputs: Sequence[torch.Tensor]) -> bool:
 
 def draw_inputs(specs: Sequence[TensorSpec], draw: Draw) -> tuple[torch.Tensor, ...]:
     """Return fresh random inputs of the given shapes and dtypes."""
-    return tuple(draw.normal(*spec.shape, dtype=spec.dtype) for spec in specs)
-
-
-def at(dtype: torch.dtype, specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
-    """Return the same shapes at another dtype."""
-    return tuple(replace(spec, dtype=dtype) for spec in specs)
+    return tuple(draw.normal(*spec.shape, dtype=spec.dtype, scale=spec.scale) for spec in specs)

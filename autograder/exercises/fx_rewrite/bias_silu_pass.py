@@ -19,7 +19,8 @@ MISSED = (
     "The sum may be `+`, `torch.add` or `.add`, in either order and with arguments by name; SiLU may be `F.silu`, "
     "`nn.SiLU`, or h * sigmoid(h)."
 )
-OTHERS = ((TensorSpec((1, WIDTH)), BIAS), (TensorSpec((129, WIDTH)), BIAS))
+OTHERS = ((TensorSpec((1, WIDTH)), BIAS), (TensorSpec((129, WIDTH), scale=60.0), BIAS))
+"""Other numbers of rows, and numbers so large that what limits them shows."""
 
 
 def of(
@@ -98,6 +99,11 @@ NO_BIAS_SUM = [
         _written,
         reason="The first sum is written to before SiLU reads it.",
         plain=of("F.silu(x + b)", literal),
+    ),
+    of(
+        "F.silu((x + b).clamp(max=50)) * F.silu(x + b)",
+        lambda x, b: F.silu((x + b).clamp(max=50)) * F.silu(x + b),
+        reason="The first SiLU reads a limited sum, which is another one for large numbers.",
     ),
 ]
 

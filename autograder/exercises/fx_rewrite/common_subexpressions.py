@@ -12,6 +12,8 @@ from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.traced import Program, TensorSpec
 
 ROWS, OTHER = TensorSpec((4, 6)), TensorSpec((4, 6))
+LARGE = ((TensorSpec((4, 6), scale=100.0), OTHER),)
+"""Numbers so large that what limits them shows; no pass sees them."""
 
 
 LEFT = (
@@ -31,11 +33,12 @@ def shared(
     at_least: int | None = None,
     training: bool = False,
     warning: str = "",
+    others: tuple[tuple[TensorSpec, ...], ...] = (),
 ) -> Rewriting:
     """Return a program of x and y, both (4, 6), and its number of calls after the pass; `counts` is of draws."""
     build = program if isinstance(program, type) else lambda: program
     return Rewriting(
-        Program(f"`{name}`", build, tuple(inputs), 0, reason=reason, buffers=True, training=training),
+        Program(f"`{name}`", build, tuple(inputs), 0, others, reason=reason, buffers=True, training=training),
         calls,
         counts or {},
         at_least=at_least,
@@ -100,6 +103,14 @@ NUMBERS = shared(
     warning="1 and 1.0 are equal for Python, and give tensors of different dtypes.",
     inputs=WHOLE,
 )
+LIMITS = "Two calls with other numbers became one: their results are equal for small numbers only."
+LIMITED = shared(
+    "x.clamp(max=40), x.clamp(max=41), y * 3 + y * 3",
+    lambda x, y: (x.clamp(max=40), x.clamp(max=41), y * 3 + y * 3),
+    4,
+    reason=LIMITS,
+    others=LARGE,
+)
 
 EXERCISE = Exercise(
     title="Compute what is equal once",
@@ -121,6 +132,11 @@ EXERCISE = Exercise(
         Check("and then those that read them", "equal calls", 1.5, rewritten([READERS], continued=True)),
         Check("two draws stay two", "random numbers", 0.5, rewritten([DRAWS], continued=True)),
         Check("a write between two calls keeps them apart", "writes", 0.5, rewritten([WRITES], continued=True)),
-        Check("two numbers that Python takes for equal stay two", "look-alikes", 0.5, rewritten([NUMBERS])),
+        Check(
+            "two numbers stay two, also where Python, or a result, takes them for equal",
+            "look-alikes",
+            0.5,
+            rewritten([NUMBERS, LIMITED], together=True),
+        ),
     ),
 )

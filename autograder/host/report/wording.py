@@ -36,17 +36,6 @@ EXERCISE_WORDS = {
     ExerciseStatus.UNDECIDED: "undecided: a person must say which answer counts",
     ExerciseStatus.GRADER_ERROR: "not graded: an error of ours",
 }
-SHORT_WORDS = {
-    ExerciseStatus.GRADED: "",
-    ExerciseStatus.STUDENT_ERROR: "raised an error",
-    ExerciseStatus.TIMED_OUT: "time limit",
-    ExerciseStatus.OUT_OF_MEMORY: "memory limit",
-    ExerciseStatus.KILLED: "process ended",
-    ExerciseStatus.MALFORMED_ANSWER: "unreadable answer",
-    ExerciseStatus.NOT_FOUND: "not answered",
-    ExerciseStatus.UNDECIDED: "undecided",
-    ExerciseStatus.GRADER_ERROR: "an error of ours",
-}
 _UNITS = {"us": "µs", "ms": "ms", "s": "s", "bytes": "bytes", "percent": "%"}
 SPEED_WORDS = {
     SpeedVerdict.PASS: "fast enough",
@@ -161,11 +150,6 @@ def discrimination_word(value: float | None) -> str:
     ('+0.31', '-0.05', '–')
     """
     return "–" if value is None else f"{value:+.2f}"
-
-
-def status_word(record: ExerciseRecord) -> str:
-    """Return in two or three words why the exercise was not graded; empty if it was."""
-    return SHORT_WORDS[record.status]
 
 
 def bonus_headline(bonus: BonusRecord) -> str:

@@ -118,6 +118,16 @@ LOOK_ALIKES = [
         reason="1.0 is a number, not a bias vector.",
     ),
     of(
+        "F.silu(x + b) + (h := (x + b).clamp(-90, 90)) * torch.sigmoid(h)",
+        lambda x, b: F.silu(x + b) + (h := (x + b).clamp(-90, 90)) * torch.sigmoid(h),
+        reason="The second SiLU is of a limited sum, which is another one for large numbers.",
+    ),
+    of(
+        "h = x + b; F.silu(h.masked_fill(h == 0.375, 0.0)) * F.silu(x + b)",
+        lambda x, b: F.silu((h := x + b).masked_fill(h == 0.375, 0.0)) * F.silu(x + b),
+        reason="The first SiLU reads the sum with one number replaced.",
+    ),
+    of(
         "F.silu(x + b) + F.gelu(x + b) + F.relu(x + b)",
         lambda x, b: F.silu(x + b) + F.gelu(x + b) + F.relu(x + b),
         reason="Only one of the activations is SiLU.",
@@ -212,6 +222,7 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(12),
         ANSWERS.file("the last place, unchecked", 7.5, below=True),
+        ANSWERS.file("searched by values", 7.2),
         ANSWERS.edited("not compiled again", 11.5, ("    graph_module.recompile()\n", "")),
         ANSWERS.edited(
             "refuses writes, then fuses something else",

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from autograder.exercises.fx_rewrite.common_subexpressions import WHOLE, shared
+from autograder.exercises.fx_rewrite.common_subexpressions import LARGE, LIMITS, WHOLE, shared
 from autograder.exercises.hidden.answer_files import NO_OPERATORS, Answers
 from autograder.host.checks.rewrite_checks import rewritten
 from autograder.host.exercise import Check, HiddenPart
@@ -53,6 +53,19 @@ NUMBERS = [
         4,
         warning="2 and 2.0 are equal for Python, and give tensors of different dtypes.",
         inputs=WHOLE,
+    ),
+    shared(
+        "x.masked_fill(x == 0.375, 1.0) - x.masked_fill(x == 0.375, 2.0) + torch.sin(y) * torch.sin(y)",
+        lambda x, y: x.masked_fill(x == 0.375, 1.0) - x.masked_fill(x == 0.375, 2.0) + torch.sin(y) * torch.sin(y),
+        7,
+        reason=LIMITS,
+    ),
+    shared(
+        "torch.clamp(x, -50, 50) * torch.sin(y), torch.clamp(x, -60, 50) * torch.sin(y)",
+        lambda x, y: (torch.clamp(x, -50, 50) * torch.sin(y), torch.clamp(x, -60, 50) * torch.sin(y)),
+        5,
+        reason=LIMITS,
+        others=LARGE,
     ),
 ]
 
@@ -125,6 +138,12 @@ class _DrawnTwice(nn.Module):
         return (self.drop(x) - self.drop(x)) * 0 + torch.sin(y) * torch.sin(y)
 
 
+def _limited(x: Tensor, y: Tensor) -> Tensor:
+    before = torch.sin(x)
+    x.clamp_(max=50)
+    return torch.sin(x) - before + torch.exp(y) * torch.exp(y)
+
+
 BETWEEN = "Two calls became one, but something writes between them to what they read."
 LATER = "Two results became one tensor, and the program writes to one of them later, itself or through a view."
 ONE_DRAW = "Two dropouts became one: each draws a mask of its own."
@@ -152,6 +171,7 @@ WRITES = [
         6,
         warning="Two equal writes became one: each of them changes h.",
     ),
+    shared("a = sin(x); x.clamp_(max=50); sin(x) - a + exp(y) * exp(y)", _limited, 7, warning=BETWEEN, others=LARGE),
     shared("a = exp(x) * exp(x); x.neg_(); a + exp(x) * exp(x)", _equal_before_and_after, 6, warning=BETWEEN),
     shared(
         "(dropout(x) - dropout(x)) * 0 + sin(y) * sin(y)",
@@ -182,6 +202,7 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(8),
+        ANSWERS.file("merges equal values", 4.8),
         ANSWERS.file("compares texts", 5, below=True),
         ANSWERS.edited("as equal as for Python", 4.8, ("return (type(value), value)", "return value")),
     ),
