@@ -102,20 +102,26 @@ def tells(
 ) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that pairs of `equal` have one uuid each, and pairs of `different` have two.
 
-    The first item of a pair completes "Two passes ...".
+    Each pass is asked for its name twice, among all others in a drawn order and on graphs that are drawn. So neither
+    the graph nor the turn of a question tells which passes are compared. The first item of a pair completes "Two
+    passes ...".
     """
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         bounds(answer, draw)  # a name for a pass that does nothing is worth nothing
-        for same, pairs in ((True, equal), (False, different)):
-            for what, one, other in pairs(draw, options(draw)):
-                # equal names on two graphs, for Inductor asks before the pass has seen one; other names on one graph
-                graphs = (OPERATORS, OPERATORS[::-1] if same else OPERATORS)
-                names = [_name(answer, each, steps) for each, steps in zip((one, other), graphs, strict=True)]
-                if message := next((SAID[name] for name in names if name in SAID), ""):
-                    raise CheckFailedError(message)
-                if (names[0] == names[1]) is not same:
-                    raise CheckFailedError(f"Two passes {what}; uuid() {_CONSEQUENCE[same]}")
+        pairs = [(same, *pair) for same, of in ((True, equal), (False, different)) for pair in of(draw, options(draw))]
+        turns = [(number, place) for number in range(len(pairs)) for place in (-2, -1)] * 2
+        names: dict[tuple[int, int], set[str]] = {turn: set() for turn in turns}
+        for number, place in draw.sample(turns, len(turns)):
+            names[number, place].add(_name(answer, pairs[number][place], draw.sample(OPERATORS, len(OPERATORS))))
+        for number, (same, what, *_) in enumerate(pairs):
+            one, other = names[number, -2], names[number, -1]
+            if message := next((SAID[name] for name in one | other if name in SAID), ""):
+                raise CheckFailedError(message)
+            if len(one) > 1 or len(other) > 1:
+                raise CheckFailedError(f"Two passes with equal options do the same; uuid() {_CONSEQUENCE[True]}")
+            if (one == other) is not same:
+                raise CheckFailedError(f"Two passes {what}; uuid() {_CONSEQUENCE[same]}")
 
     return run
 
