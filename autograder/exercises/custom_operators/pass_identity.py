@@ -109,13 +109,15 @@ def tells(
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         bounds(answer, draw)  # a name for a pass that does nothing is worth nothing
-        pairs = [(same, *pair) for same, of in ((True, equal), (False, different)) for pair in of(draw, options(draw))]
-        turns = [(number, place) for number in range(len(pairs)) for place in (-2, -1)] * 2
-        names: dict[tuple[int, int], set[str]] = {turn: set() for turn in turns}
-        for number, place in draw.sample(turns, len(turns)):
-            names[number, place].add(_name(answer, pairs[number][place], draw.sample(OPERATORS, len(OPERATORS))))
-        for number, (same, what, *_) in enumerate(pairs):
-            one, other = names[number, -2], names[number, -1]
+        pairs = [(same, pair) for same, of in ((True, equal), (False, different)) for pair in of(draw, options(draw))]
+        asked = {
+            (number, place): (pair[1], pair[2])[place] for number, (_, pair) in enumerate(pairs) for place in (0, 1)
+        }
+        names: dict[tuple[int, int], set[str]] = {turn: set() for turn in asked}
+        for turn in draw.sample([*asked, *asked], 2 * len(asked)):
+            names[turn].add(_name(answer, asked[turn], draw.sample(OPERATORS, len(OPERATORS))))
+        for number, (same, (what, *_)) in enumerate(pairs):
+            one, other = names[number, 0], names[number, 1]
             if message := next((SAID[name] for name in one | other if name in SAID), ""):
                 raise CheckFailedError(message)
             if len(one) > 1 or len(other) > 1:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.exercises.operator_promises import formed, honest
 from autograder.exercises.triton_kernels.block_end_forward import NAMES, WRONG_SUMS, block_end, inputs, normalised
 from autograder.host.checks.function_checks import (
     Gradients,
@@ -28,7 +29,7 @@ from autograder.host.kinds.misconceptions import Misconception
 
 TENSORS = ("x", "bias", "residual", "weight", "shift")
 BY_KERNEL = TENSORS[:3]  # their gradients are what the kernel of backward returns, and a sum over its rows
-OPERATOR, FORMS = "torch.ops.lesson12.add_norm", "forms of torch.ops.lesson12.add_norm"
+OPERATOR = "torch.ops.lesson12.add_norm"
 BEFORE_ANOTHER = "before another call torch.ops.lesson12.add_norm"
 ON_TRITON, KEPT = "on Triton torch.ops.lesson12.add_norm", "kept memory of torch.ops.lesson12.add_norm"
 
@@ -94,9 +95,9 @@ def by_name(check: Run, *, name: str = OPERATOR, told: str = "") -> Run:
 
     def run(answer: CallableAnswer, draw: Draw) -> None:
         try:
-            check(answer.function(name), draw)
+            check(honest(answer, name), draw)
         except CheckFailedError as error:
-            raise CheckFailedError(f"{error} {told}".rstrip()) from None
+            raise CheckFailedError(f"{error} {told}".rstrip(), changes=error.changes) from None
 
     return run
 
@@ -124,30 +125,15 @@ def derived(cases: Callable[[Draw], Iterator[Case]]) -> Run:
     return run
 
 
-def formed(*cases: Callable[[Draw], Iterator[Case]]) -> Run:
-    """Return a check that outputs on fake tensors have the form of real ones: x's shape, contiguous."""
-
-    def run(answer: CallableAnswer, draw: Draw) -> None:
-        for case in (case for made in cases for case in made(draw)):
-            found = [tuple(form.flatten().tolist()) for form in answer.function(FORMS).call(case).outputs]
-            rows, columns = case.args[0].shape
-            wanted = (rows, columns, max(1, columns), 1)
-            if len(found) != len(NAMES):
-                raise CheckFailedError(f"On fake tensors the operator returns {len(found)} outputs; expected 2.")
-            for form, name in zip(found, NAMES, strict=True):
-                if form != wanted:
-                    raise CheckFailedError(
-                        f"On fake tensors {name} has shape and strides {_said(form)}{case.where}; expected "
-                        f"{_said(wanted)}. Make it contiguous, whatever the strides of x are.",
-                        changes=True,
-                    )
-
-    return run
+def in_fp64(draw: Draw) -> Iterator[Case]:
+    """Return a call in double precision."""
+    args = (arg.double() if isinstance(arg, Tensor) else arg for arg in inputs(draw, 3, 20, p=0.25))
+    yield Case(tuple(args), label="for tensors in float64")
 
 
-def _said(form: tuple[int, ...]) -> str:
-    half = len(form) // 2
-    return f"{form[:half]} and {form[half:]}"
+def forms_hold(*cases: Callable[[Draw], Iterator[Case]]) -> Run:
+    """Return a check that outputs have x's shape and are contiguous, as they are declared and as they are."""
+    return formed(OPERATOR, lambda x, *_: [tuple(x.shape)] * 2, NAMES, *cases)
 
 
 class Launched(torch.autograd.Function):
@@ -216,8 +202,9 @@ EXERCISE = Exercise(
     hints=(
         "Four parts: the operator with its two implementations, the form of its outputs, what forward saves, and the "
         "gradients.",
-        "triton_runs_on(x) decides between add_norm(...) and the formula. register_fake returns two empty tensors of "
-        "x.shape. Save h, weight, p, seed and eps: neither x nor a mask.",
+        "triton_runs_on(x) decides between add_norm(...) and the formula, whose sum of views takes their strides: "
+        ".contiguous(). register_fake returns two empty tensors of x.shape, in x's dtype. Save h, weight, p, seed and "
+        "eps: neither x nor a mask.",
         "Backward returns a gradient for each of the eight arguments, None for p, seed and eps. For bias and shift it "
         "is a sum over rows, of grad_x and of grad_y; for weight that of grad_y times the normalised h.",
     ),
@@ -236,10 +223,10 @@ EXERCISE = Exercise(
             by_name(gradients_agree(block_end, sized((5, 24)), NAMES, TENSORS, IN_BACKWARD)),
         ),
         Check(
-            "the form of the outputs, without data",
+            "the form of the outputs, declared and real",
             "declared form",
             0.5,
-            formed(sized((3, 20), (7, 8)), views),
+            forms_hold(sized((3, 20), (7, 8)), views, in_fp64),
         ),
         Check("launches where Triton runs", "launches", 0.5, launches),
         Check("what backward keeps", "memory", 0.5, keeps_little),

@@ -6,7 +6,7 @@ from autograder.exercises.triton_kernels.block_end_forward import NAMES, block_e
 from autograder.exercises.triton_kernels.block_end_operator import (
     by_name,
     derived,
-    formed,
+    forms_hold,
     fresh,
     sized,
     views,
@@ -27,7 +27,7 @@ HIDDEN = HiddenPart(
             1,
             derived(sized((6, 31), p=0.5)),
         ),
-        Check("the form for other sizes", "declared form", 0.5, formed(sized((1, 1), (2, 65)), views)),
+        Check("the form for other sizes", "declared form", 0.5, forms_hold(sized((1, 1), (2, 65)), views)),
         Check("inputs untouched, outputs of their own", "memory", 0.5, fresh(sized((4, 16)))),
     ),
     equivalent={
@@ -80,8 +80,27 @@ HIDDEN = HiddenPart(
         ANSWERS.file("a plain function", 0),
         ANSWERS.file("no derivative", 3.5),
         ANSWERS.edited("another name", 0, ("lesson12::add_norm", "lesson12::block_end")),
-        ANSWERS.edited("triton without asking", 1.5, ("if triton_runs_on(x):", "if True:")),
+        ANSWERS.edited("triton without asking", 0.5, ("if triton_runs_on(x):", "if True:")),
         ANSWERS.edited("no form", 5, ("operator.register_fake(forms)\n", "")),
+        ANSWERS.edited(
+            "strides of its arguments",
+            3.6,
+            (
+                "(residual + (x + bias) * factors(x, p, seed)).contiguous()",
+                "residual + (x + bias) * factors(x, p, seed)",
+            ),
+        ),
+        ANSWERS.edited(
+            "forms in float32",
+            3.6,
+            ("(x.new_empty(x.shape), x.new_empty(x.shape))", "(torch.empty(x.shape), torch.empty(x.shape))"),
+        ),
+        ANSWERS.edited("the bias added in place", 0.5, ("(x + bias) *", "x.add_(bias) *")),
+        ANSWERS.edited(
+            "writes while nothing is differentiated",
+            3.6,
+            ("    h = (", "    if p > 0 and (not x.requires_grad):\n        x = x.add_(bias) - bias\n    h = ("),
+        ),
         ANSWERS.edited(
             "form of x's strides",
             3.6,
@@ -131,7 +150,7 @@ HIDDEN = HiddenPart(
             "keeps a mask behind an output",
             5.5,
             (
-                "h = residual + (x + bias) * factors(x, p, seed)",
+                "h = (residual + (x + bias) * factors(x, p, seed)).contiguous()",
                 "room = x.new_zeros(2, *x.shape)\n    h = room[0]\n"
                 "    h.copy_(residual + (x + bias) * factors(x, p, seed))",
             ),

@@ -9,7 +9,7 @@ def add_norm_operator(
     """Return h and y, on Triton or without it. Below: register the operator, about 30 lines more."""
     if triton_runs_on(x):
         return launcher("add_norm")(x, bias, residual, weight, shift, p, seed, eps)
-    h = residual + (x + bias) * factors(x, p, seed)
+    h = (residual + (x + bias) * factors(x, p, seed)).contiguous()
     return h, F.layer_norm(h, h.shape[-1:], weight, shift, eps)
 
 

@@ -1,6 +1,7 @@
 def formula(x, bias, residual, weight, shift, p, seed, eps):
     at = torch.arange(x.numel(), device=x.device).reshape(x.shape)
     h = residual + torch.where(uniform_numbers(seed, at) >= p, (x + bias) / (1 - p), 0.0)
+    h = h.contiguous()
     return h, F.layer_norm(h, h.shape[-1:], weight, shift, eps)
 
 

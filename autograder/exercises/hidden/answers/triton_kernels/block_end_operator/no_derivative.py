@@ -8,7 +8,7 @@ def add_norm_operator(
 ) -> tuple[Tensor, Tensor]:
     if triton_runs_on(x):
         return launcher("add_norm")(x, bias, residual, weight, shift, p, seed, eps)
-    h = residual + (x + bias) * factors(x, p, seed)
+    h = (residual + (x + bias) * factors(x, p, seed)).contiguous()
     return h, F.layer_norm(h, h.shape[-1:], weight, shift, eps)
 
 
