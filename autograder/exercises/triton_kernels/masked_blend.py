@@ -15,9 +15,10 @@ from autograder.host.checks.kernel_checks import (
     whole_blocks,
 )
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.misconceptions import Misconception
+from autograder.host.kinds.triton import KernelRun
 from autograder.host.traced import TensorSpec
 
 NAMES = ("the blend",)
@@ -37,6 +38,16 @@ MISCONCEPTIONS = (
 )
 RIGHT = right_values(blended, NAMES, MISCONCEPTIONS)
 NEAR = resembles(blended, NAMES)
+
+
+def stored_once(run: KernelRun, case: Case) -> None:
+    """Demand that nothing is stored twice, and nothing beyond the output: in its place a last block has a mask."""
+    elements = sum(each.elements for each in run.returned)
+    if run.stores > elements:
+        raise CheckFailedError(
+            f"The kernels store {run.stores:,} elements{case.where}, and the output has {elements:,}. Store each once: "
+            "the last block is not full, and its mask leaves out the lanes outside of the vectors."
+        )
 
 
 def _case(draw: Draw, length: int, label: str = "") -> Case:
@@ -73,7 +84,7 @@ EXERCISE = Exercise(
             "no access outside of the vectors",
             "accesses",
             1,
-            holds(of_lengths((79, 93), (1007, 1263)), blended, NAMES, inside, NEAR, whole_blocks),
+            holds(of_lengths((79, 93), (1007, 1263)), blended, NAMES, inside, NEAR, whole_blocks, stored_once),
         ),
         Check(
             "several programs, and each element read and written once",

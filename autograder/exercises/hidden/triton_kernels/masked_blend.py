@@ -3,7 +3,7 @@
 import torch
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.triton_kernels.masked_blend import NAMES, NEAR, RIGHT, blended, of_lengths
+from autograder.exercises.triton_kernels.masked_blend import NAMES, NEAR, RIGHT, blended, of_lengths, stored_once
 from autograder.host.checks.kernel_checks import holds, inside, whole_blocks
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
@@ -33,13 +33,16 @@ HIDDEN = HiddenPart(
             "lengths around a block",
             "odd sizes",
             0.5,
-            holds(of_lengths((1,), (127, 129), (511, 763)), blended, NAMES, RIGHT, whole_blocks),
+            holds(of_lengths((1,), (127, 129), (511, 763)), blended, NAMES, RIGHT, whole_blocks, stored_once),
         ),
         Check("no element at all", "odd sizes", 0.25, holds(of_lengths((0,), (3,)), blended, NAMES, RIGHT)),
         Check("a vector of float16", "dtypes", 0.25, holds(half, blended, NAMES, NEAR)),
-        Check("views with strides", "strides", 1, holds(views, blended, NAMES, RIGHT, whole_blocks)),
+        Check("views with strides", "strides", 1, holds(views, blended, NAMES, RIGHT, whole_blocks, stored_once)),
         Check(
-            "accesses of views with strides", "strides", 0.5, holds(views, blended, NAMES, inside, NEAR, whole_blocks)
+            "accesses of views with strides",
+            "strides",
+            0.5,
+            holds(views, blended, NAMES, inside, NEAR, whole_blocks, stored_once),
         ),
     ),
     equivalent={
@@ -86,6 +89,16 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("whole blocks only", 3.5, ("triton.cdiv(n, 256)", "n // 256"), below=True),
         ANSWERS.edited("one program", 2.5, ("triton.cdiv(n, 256)", "1"), below=True),
         ANSWERS.edited("every program the first block", 2.5, ("tl.program_id(0) * BLOCK + ", ""), below=True),
+        ANSWERS.edited(
+            "the last element again in place of a mask",
+            3.25,
+            (
+                "tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)",
+                "tl.minimum(tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), n - 1)",
+            ),
+            ("inside = at < n", "inside = at >= 0"),
+            below=True,
+        ),
         ANSWERS.edited(
             "blocks that overlap",
             5.6,
