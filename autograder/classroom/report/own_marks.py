@@ -5,7 +5,7 @@ feedback. nbgrader's exchange gives back only pages of notebooks, so a page of f
 released, with those notebooks whose feedback was released too. Both show what the gradebook has of this student alone.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from autograder.classroom.report.parts import bar, document, section, short, table
@@ -46,14 +46,20 @@ def _total(rows: Sequence[NotebookMarks]) -> str:
 
 
 def _table(rows: Sequence[NotebookMarks], linked: Collection[str]) -> Html:
-    return table(("notebook", "#points", "#share", "remarks"), [tuple(_cells(row, linked)) for row in rows])
+    return table(("notebook", "#points"), [(_name(row, row.notebook in linked), _share(row)) for row in rows])
 
 
-def _cells(row: NotebookMarks, linked: Collection[str]) -> Iterator[str]:
-    yield element("a", row.notebook, href=feedback_page(row.notebook)) if row.notebook in linked else row.notebook
-    yield _points(row.earned, row.most) if row.counts else f"– of {number(round(row.most, 2))}"
-    yield joined(f"{percent(row.earned, row.most)} %", bar(row.earned, row.most)) if row.counts and row.most else ""
-    yield "; ".join(row.notes)
+def _name(row: NotebookMarks, is_linked: bool) -> Html:
+    """Return the notebook with its remarks below it, so that a phone shows them too."""
+    name = element("a", row.notebook, href=feedback_page(row.notebook)) if is_linked else row.notebook
+    return joined(name, element("div", "; ".join(row.notes), class_="quiet small") if row.notes else "")
+
+
+def _share(row: NotebookMarks) -> Html:
+    if not row.counts:
+        return joined(f"– of {number(round(row.most, 2))}")
+    share = joined(f" · {percent(row.earned, row.most)} %", bar(row.earned, row.most)) if row.most else ""
+    return joined(_points(row.earned, row.most), share)
 
 
 def _points(earned: float, most: float) -> str:

@@ -24,10 +24,11 @@ def page_of(course: Course, student: str) -> str:
 
 
 def lines(page: str) -> dict[str, str]:
-    """Return the text of each line of the table, by its notebook."""
-    rows = re.findall(r"<tr>(<td.*?)</tr>", page)
-    texts = [[re.sub(r"<[^>]*>", "", cell).strip() for cell in row.split("</td>")] for row in rows]
-    return {cells[0]: " | ".join(cells[1:]).strip(" |") for cells in texts}
+    """Return the text of each line of the table, by its notebook: the points, then the remarks."""
+    found = re.findall(r"<tr><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td></tr>", page)
+    texts = [re.sub(r"<[^>]*>", "|", f"{name}|{points}").split("|") for name, points in found]
+    cells = [[text for text in row if text] for row in texts]
+    return {name: " | ".join([points, *remarks]) for name, *remarks, points in cells}
 
 
 def enter(gradebook: Gradebook, notebook: str, student: str, due: str | None = None) -> None:
@@ -54,13 +55,13 @@ def test_a_page_has_the_students_marks_notebook_by_notebook(course: Course) -> N
     cleo, ada = page_of(course, "cleo"), page_of(course, "ada")
     assert f"Cleo Quill · 13 of {16 + MOST:g} points, " in cleo
     assert lines(cleo) == {
-        LATER: "7.25 of 8 | 90 %",
-        PAST: "5.75 of 8 | 71 % | after 1.5 for handing in late",
-        NAME: f"0 of {MOST:g} | 0 % | not handed in",
+        LATER: "7.25 of 8 · 90 %",
+        PAST: "5.75 of 8 · 71 % | after 1.5 for handing in late",
+        NAME: f"0 of {MOST:g} · 0 % | not handed in",
     }
     own = find(ANSWER).points
-    assert lines(ada)[LATER] == "– of 8 |  | open until 2999-01-15 12:00 UTC"
-    assert lines(ada)[PAST] == "0 of 8 | 0 % | not handed in"
+    assert lines(ada)[LATER] == "– of 8 | open until 2999-01-15 12:00 UTC"
+    assert lines(ada)[PAST] == "0 of 8 · 0 % | not handed in"
     assert lines(ada)[NAME].startswith(f"{own:g} of {MOST:g}")
     assert f'<a href="{NAME}/{NAME}.html">{NAME}</a>' in ada
     assert (course.feedback / "ada" / NAME / f"{NAME}.html").is_file()
@@ -74,8 +75,8 @@ def test_a_page_says_what_is_left_out_of_the_marks_and_what_has_none_yet(course:
         gradebook.db.commit()
     graded(dropping(course, f'dropped = ["{ANSWER}"]'))
     own = find(ANSWER).points
-    assert f"0 of {MOST - own:g} | 0 % | {ANSWER}: not counted" in lines(page_of(course, "ada"))[NAME]
-    assert lines(page_of(course, "ada"))[LATER] == "– of 8 |  | handed in, without a mark so far"
+    assert f"0 of {MOST - own:g} · 0 % | {ANSWER}: not counted" in lines(page_of(course, "ada"))[NAME]
+    assert lines(page_of(course, "ada"))[LATER] == "– of 8 | handed in, without a mark so far"
 
 
 def test_no_name_and_no_mark_of_another_student_is_on_a_page(course: Course) -> None:
@@ -118,7 +119,7 @@ def test_released_feedback_has_the_marks_of_all_notebooks_with_released_feedback
     pages = [path.read_text() for path in course.journal.with_name("exchange").rglob("feedback/*.html")]
     tables = [page[page.index('<details id="term">') : page.index("</details>")] for page in pages]
     own = find(ANSWER).points
-    assert sorted(lines(table)[NAME].split(" |")[0] for table in tables) == [f"0 of {MOST:g}", f"{own:g} of {MOST:g}"]
+    assert sorted(lines(table)[NAME].split(" ·")[0] for table in tables) == [f"0 of {MOST:g}", f"{own:g} of {MOST:g}"]
     assert not any(LATER in table for table in tables)  # its feedback was not released
     assert "All your marks so far" in tables[0]
 
