@@ -30,9 +30,10 @@ each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path
 
 
 @pytest.fixture(scope="session")
-def kernels() -> Iterator[WarmKernels]:
-    """Where kernels are forked from."""
-    with warm_kernels() as started:
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmKernels]:
+    """Where kernels are forked from: one process for all that share the tests out."""
+    place = tmp_path_factory.getbasetemp()
+    with warm_kernels(place.parent if "PYTEST_XDIST_WORKER" in os.environ else place) as started:
         yield started
 
 

@@ -3,11 +3,13 @@
 Each kernel is a process of its own that begins as `python -m ipykernel_launcher` begins, with its own environment,
 folder and session; it has only less to import, practice in it has a sandbox that was probed and a zygote to share,
 Dynamo does not time its guards, which no notebook shows, and a speed that other programs disturb is not measured again.
-Run as a program, this file is that process: it forks a kernel for every message on its socket, until that is closed.
+Run as a program, this file is that process. All processes of a test run share it, since it imports for twelve seconds:
+it listens on a socket, and forks a kernel for every message on a connection, until all connections are closed.
 """
 
 import ast
 import atexit
+import fcntl
 import gc
 import importlib
 import json
@@ -24,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 COURSE = Path(__file__).parents[2]
 READY = b"ready"
@@ -35,29 +38,46 @@ WITHOUT_GPU = "No CUDA runtime is found"
 
 
 @contextmanager
-def warm_kernels() -> "Iterator[WarmKernels]":
-    """Start the process that kernels are forked from; what set-up cells import must print nothing."""
-    # Left to itself, ipykernel sets the latter before anything can import matplotlib, which then reads it.
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
-    control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with tempfile.TemporaryFile() as said, control:
-        with theirs:
-            process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                env=environment,
-                pass_fds=(theirs.fileno(),),
-            )
+def warm_kernels(place: Path) -> "Iterator[WarmKernels]":
+    """Connect to the process that kernels are forked from; start it if none serves in the folder `place`.
+
+    It ends with its last connection. What set-up cells import must print nothing.
+    """
+    folder = os.open(place, os.O_DIRECTORY)
+    name = f"/proc/self/fd/{folder}/kernels"  # a socket's name may have 107 bytes, and `place` may have more
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as control, tempfile.TemporaryFile() as said:
         control.settimeout(START_S)
+        with (place / "kernels.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                control.connect(name)
+            except OSError:
+                _start(name, said)
+                control.connect(name)
+        os.close(folder)
         answer = control.recv(64)
         said.seek(0)
         lines = [line for line in said.read().decode().splitlines() if WITHOUT_GPU not in line]
         assert (answer, lines) == (READY, [])
         yield WarmKernels(control)
-        control.close()
-        process.wait()
+
+
+def _start(name: str, said: IO[bytes]) -> None:
+    """Start the process, which listens on the socket `name` and prints to `said`."""
+    # Left to itself, ipykernel sets the latter before anything can import matplotlib, which then reads it.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    Path(name).unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        listening.bind(name)
+        listening.listen()
+        subprocess.Popen(
+            [sys.executable, __file__, str(listening.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            env=environment,
+            pass_fds=(listening.fileno(),),
+        )
 
 
 @dataclass(frozen=True)
@@ -98,8 +118,8 @@ class Kernel:
             signal.pidfd_send_signal(self._pidfd, number)
 
 
-def serve(control: socket.socket) -> None:
-    """Import, and then fork a kernel for every message."""
+def import_all() -> None:
+    """Import what kernels need, and start what they share."""
     gc.disable()  # while it imports: all of that stays
     import ipykernel.kernelapp  # noqa: F401
 
@@ -123,14 +143,31 @@ def serve(control: socket.socket) -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def serve(listening: socket.socket) -> None:
+    """Fork a kernel for every message, until the last connection is closed."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a kernel has ended
-    control.send(READY)
-    while order := control.recv(1 << 20):
-        if os.fork() == 0:
-            become_kernel(control, **json.loads(order))
-            atexit._run_exitfuncs()
-            break
-    os._exit(0)  # instead of taking all that was imported apart, page by page
+    connections: list[socket.socket] = []
+    while True:
+        for ready in select.select([listening, *connections], [], [])[0]:
+            if ready is listening:
+                connections.append(listening.accept()[0])
+                with suppress(OSError):  # a test process may have been ended meanwhile
+                    connections[-1].send(READY)
+            elif order := ready.recv(1 << 20):
+                if os.fork() == 0:
+                    for each in (listening, *connections):
+                        if each is not ready:
+                            each.close()
+                    become_kernel(ready, **json.loads(order))
+                    atexit._run_exitfuncs()
+                    os._exit(0)  # instead of taking all that was imported apart, page by page
+            else:
+                connections.remove(ready)
+                ready.close()
+                if not connections:
+                    os._exit(0)
 
 
 def set_up_imports() -> Iterator[str]:
@@ -159,4 +196,5 @@ def become_kernel(control: socket.socket, command: list[str], environment: dict[
 
 if __name__ == "__main__":
     sys.path[0] = str(COURSE)
+    import_all()
     serve(socket.socket(fileno=int(sys.argv[1])))
