@@ -3,21 +3,25 @@
 import copy
 import warnings
 
+import pytest
 import torch
 
 from benchmarks.fusion_speed import Encoder
-from benchmarks.fusion_trials.adversarial_programs import adversarial_programs
+from benchmarks.fusion_trials.adversarial_programs import AdversarialProgram, adversarial_programs
 from benchmarks.inductor_comparison import OF_OPERATORS, Outcome, difference, run, try_all
 from course_lib.fusion import fuse
 from tests.drawn import some
 
-PROGRAMS = list(adversarial_programs())
+
+@pytest.fixture(scope="module")
+def programs() -> list[AdversarialProgram]:
+    return list(adversarial_programs())
 
 
-def test_fuse_is_silently_wrong_nowhere() -> None:
-    assert len(PROGRAMS) >= 238
-    numbers = range(len(PROGRAMS))
-    for program in (PROGRAMS[number] for number in some(numbers, 15, name="hard programs")):  # all in `make bench`
+def test_fuse_is_silently_wrong_nowhere(programs: list[AdversarialProgram]) -> None:
+    assert len(programs) >= 238
+    numbers = range(len(programs))
+    for program in (programs[number] for number in some(numbers, 15, name="hard programs")):  # all in `make bench`
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             verdict, said = try_all(program, with_inductor=False)["fuse"]
@@ -25,8 +29,8 @@ def test_fuse_is_silently_wrong_nowhere() -> None:
             assert verdict in ("exact", "said wrong", "refused"), (program.source, said)
 
 
-def test_a_wrong_result_counts_as_wrong() -> None:
-    program = next(one for one in PROGRAMS if "self.relu(self.bn(x))" in one.source)
+def test_a_wrong_result_counts_as_wrong(programs: list[AdversarialProgram]) -> None:
+    program = next(one for one in programs if "self.relu(self.bn(x))" in one.source)
     model, same = copy.deepcopy(program.module), copy.deepcopy(program.module)
     expected = run(model, program, model, gradients=True, wide=False)
     assert difference(expected, expected, run(same, program, same, gradients=True, wide=False)) == ""

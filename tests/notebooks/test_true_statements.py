@@ -5,7 +5,6 @@ import re
 from contextlib import nullcontext
 from pathlib import Path
 
-import lightning
 import pytest
 import torch
 from torch._dynamo.testing import CompileCounter
@@ -53,6 +52,8 @@ def test_a_module_of_an_export_checks_greatest_sizes_and_least_sizes_above_two(l
 
 
 def test_a_trainer_compiles_the_step_of_a_compiled_task_and_nothing_of_one_compiled_in_place() -> None:
+    import lightning  # here, since every process of a run collects all tests, and this takes seconds
+
     class Task(lightning.LightningModule):
         def __init__(self):
             super().__init__()

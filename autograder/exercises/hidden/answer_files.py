@@ -7,6 +7,7 @@ answers may have a folder for them, `<exercise>/<control>.py`. They are read as 
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 from autograder.host.exercise import REFERENCE, Control
@@ -88,9 +89,14 @@ def edited(answer: str, *edits: tuple[str, str]) -> str:
     >>> edited("total = ( 1 +\\n  2 )  # a sum", ("1 + 2", "1 - 2"))
     'total = 1 - 2\\n'
     """
-    text = ast.unparse(tree_of(answer)) + "\n"
+    text = _unparsed(answer)
     for before, after in edits:
         if text.count(before) != 1:
             raise UnknownEditError(f"{before!r} occurs {text.count(before)} times, not once, in:\n{text}")
         text = text.replace(before, after)
     return text
+
+
+@cache  # most exercises have ten edits of one reference
+def _unparsed(answer: str) -> str:
+    return ast.unparse(tree_of(answer)) + "\n"

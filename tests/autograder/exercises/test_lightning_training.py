@@ -1,6 +1,5 @@
 """What people likely think of Lightning is named, and the runs that the exercises ask for see what they should."""
 
-import lightning
 import pytest
 import torch
 from torch import nn
@@ -105,15 +104,19 @@ def test_the_plain_loop_is_no_port():
 RUN = {"every": 2, "on": True, "logs": True}
 
 
-class Counts(lightning.Callback):
-    """Count after the steps for which `due` holds, and keep the results."""
+def counts_with(count, due=lambda step: True):
+    """A callback that counts after the steps for which `due` holds, and keeps the results."""
+    import lightning  # here, since every process of a run collects all tests, and this takes seconds
 
-    def __init__(self, count, due=lambda step: True):
-        self.count, self.due, self.found = count, due, []
+    class Counts(lightning.Callback):
+        def __init__(self):
+            self.found = []
 
-    def on_train_batch_end(self, trainer, task, outputs, batch, batch_idx):
-        if self.due(trainer.global_step):
-            self.found.append(self.count(task, batch))
+        def on_train_batch_end(self, trainer, task, outputs, batch, batch_idx):
+            if due(trainer.global_step):
+                self.found.append(count(task, batch))
+
+    return Counts()
 
 
 @pytest.mark.parametrize(("accumulate", "epochs", "before"), [(1, 1, 0), (1, 1, 1), (3, 2, 0)])
@@ -121,7 +124,7 @@ def test_the_calls_of_a_training_are_found_by_the_plain_loop(accumulate, epochs,
     made = []
 
     def answer(count, every, on):
-        made.append(Counts(count, lambda step: step in (1, 4) and len(made) > before))
+        made.append(counts_with(count, lambda step: step in (1, 4) and len(made) > before))
         return [made[-1]]
 
     lengths = {"steps": 4, "accumulate": accumulate, "epochs": epochs}
@@ -137,7 +140,7 @@ def test_a_call_that_writes_nothing_shows_in_later_counters():
     def last(due):
         made = []
         run = {**RUN, "steps": 4, "accumulate": 1, "epochs": 1}
-        answer = lambda count, *_: made.append(Counts(count, due)) or made[-1:]  # noqa: E731
+        answer = lambda count, *_: made.append(counts_with(count, due)) or made[-1:]  # noqa: E731
         lightning_runs.count_in_turn(answer, [run], seed=5)
         return made[0].found[-1:]
 
@@ -151,7 +154,7 @@ def test_a_call_that_writes_nothing_shows_in_later_counters():
 def test_a_training_before_shows_whether_it_counted():
     made = []
     run = {**RUN, "steps": 3, "accumulate": 1, "epochs": 1}
-    answer = lambda count, every, on: made.append(Counts(count, lambda step: step == 2)) or made[-1:]  # noqa: E731
+    answer = lambda count, every, on: made.append(counts_with(count, lambda step: step == 2)) or made[-1:]  # noqa: E731
     lightning_runs.count_in_turn(answer, [{**run, "on": False}, run], seed=5)
     assert countings(made[-1].found, moments_of_the_loop(5, 1, 3, 1, 1)) == [None]
 
@@ -159,7 +162,7 @@ def test_a_training_before_shows_whether_it_counted():
 def test_results_that_are_equal_to_their_neighbours_are_one_call():
     made = []
     run = {**RUN, "steps": 3, "accumulate": 1, "epochs": 1}
-    answer = lambda count, *_: made.append(Counts(count, lambda step: step == 2)) or made[-1:]  # noqa: E731
+    answer = lambda count, *_: made.append(counts_with(count, lambda step: step == 2)) or made[-1:]  # noqa: E731
     lightning_runs.count_in_turn(answer, [run], seed=5)
     (call, same) = countings(made[0].found * 2, moments_of_the_loop(5, 0, 3, 1, 1))
     assert call == same == Counting(2, right=True)
