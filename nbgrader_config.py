@@ -40,8 +40,6 @@ c.GradeOutsideKernel.journal = str(WORK / "journal.jsonl")
 c.GradeOutsideKernel.seed_file = str(WORK / "secret_seed")
 c.GradeOutsideKernel.quarantine = str(WORK / "aside")
 c.GradeOutsideKernel.settings = str(ROOT / os.environ.get("COURSE_SETTINGS", "course.toml"))
-# what is taken for each day that a submission is late: share_per_day = 0.1 takes a tenth of the points earned
-c.LatePenalty.share_per_day = 0.0
 # submissions that a learning platform gives out as one archive: put it into work/downloaded/ASSIGNMENT/archive, then
 # run `nbgrader zip_collect ASSIGNMENT`
 c.ZipCollectApp.downloaded_directory = os.path.relpath(WORK / "downloaded", ROOT)  # nbgrader puts the root before it

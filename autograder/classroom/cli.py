@@ -26,6 +26,7 @@ from autograder.classroom.sandbox_options import add_sandbox, open_chosen
 from autograder.classroom.status import DIFFERENT, DONE, OUR_FAILURE, UsageError, run_command
 from autograder.classroom.submission import SubmissionError, read_bytes, read_submission
 from autograder.classroom.trials import add_serve_trials
+from autograder.classroom.week_commands import add_week
 from autograder.exercises import all_exercises, find
 from autograder.exercises.quality.survey import failing, quality_json, quality_text, survey
 from autograder.host.grading import grade_exercise, new_seed
@@ -50,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     grade = commands.add_parser("grade", help="grade all exercises of one notebook")
     grade.add_argument("submission", type=Path, metavar="SUBMISSION.ipynb")
     grade.set_defaults(run=_grade)
-    for add in (add_batch, add_regrade, add_explain, add_serve_trials, add_left_out):
+    for add in (add_week, add_batch, add_regrade, add_explain, add_serve_trials, add_left_out):
         add(commands)
     release = commands.add_parser("release", help="build the students' notebooks, without solutions")
     release.add_argument("assignment", nargs="*", metavar="NAME", help="by default all of them")

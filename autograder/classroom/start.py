@@ -18,7 +18,7 @@ from autograder.host.sandbox import SandboxError
 from autograder.host.sandbox.process import StartError
 
 GRADE_ONE = ("check", "grade")
-GRADE_CLASS = "batch"
+GRADE_CLASS = ("batch", "close")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         use_utf8()
     print_anything()
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if arguments is None and given[:1] == [GRADE_CLASS]:
+    if arguments is None and given[:1] and given[0] in GRADE_CLASS:
         return supervised("autograder", lambda: _run(given))
     return _run(given)
 

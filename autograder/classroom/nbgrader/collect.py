@@ -14,17 +14,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from nbgrader.api import Gradebook
 from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.utils import parse_utc
 
+from autograder.classroom.batch.tries import FOLDER as TRIES
+from autograder.classroom.batch.tries import keep
+from autograder.classroom.nbgrader.extensions import deadline, kept
 from autograder.classroom.nbgrader.quarantine import KEPT, QUIET, STUDENT, TIMESTAMP
 from autograder.classroom.notes import write_notes
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
-from autograder.classroom.term.due_dates import enter_due_dates
-from autograder.course_settings import read_settings
+from autograder.classroom.term.due_dates import enter_due_dates, rules_in
+from autograder.course_settings import BEST
 
 Record = dict[str, Any]  # of one hand-in, as nbgrader keeps it
 NOBODY = ""
@@ -44,12 +48,31 @@ class CheckedCollect(ExchangeCollect):
     """Collect hand-ins for nbgrader, from the command line and from Formgrader."""
 
     def init_src(self) -> None:
-        """Choose the newest accepted hand-in of each student."""
+        """Choose the hand-in of each student that counts: the newest before the student's due date, or else the newest.
+
+        With `counts = "best"` all are kept, for the grading to choose from.
+        """
         self._students: set[str] | None = None
+        self._deadlines: dict[str, datetime | None] = {}
+        rules = rules_in(self.config)
         with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
-            enter_due_dates(gradebook, read_settings(Path(self.config.GradeOutsideKernel.settings)))
+            enter_due_dates(gradebook, rules)
+        self._all: dict[str, list[Record]] = {}
+        self._keeps_all = rules.counts == BEST
         super().init_src()
-        self.src_records: list[Record] = [record for record in self.src_records if record["username"] != NOBODY]
+        self.src_records: list[Record] = [max(records, key=self._rank) for records in self._all.values()]
+
+    def _rank(self, record: Record) -> tuple[bool, datetime]:
+        """Return what decides which of two hand-ins of a student counts."""
+        return (self._in_time(record["username"], record["timestamp"]), record["timestamp"])
+
+    def _in_time(self, student: str, when: datetime) -> bool:
+        if student not in self._deadlines:
+            extensions = kept(Path(self.config.GradeOutsideKernel.journal))
+            with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
+                self._deadlines[student] = deadline(gradebook, extensions, self.coursedir.assignment_id, student)
+        due = self._deadlines[student]
+        return due is None or when <= due
 
     def _path_to_record(self, path: str) -> Record:
         """Return student and time from a folder's name; a folder that is refused gets the student `NOBODY`."""
@@ -66,7 +89,10 @@ class CheckedCollect(ExchangeCollect):
             refused = f"it could not be read ({error.strerror or error}); collect again"
         if refused:
             self.log.error("%r was left out: %s", folder.name[:160], refused)
-        return {"username": NOBODY if refused else student, "filename": folder.name, "timestamp": claimed}
+        record = {"username": NOBODY if refused else student, "filename": folder.name, "timestamp": claimed}
+        if not refused:
+            self._all.setdefault(student, []).append(record)
+        return record
 
     def _refusal(self, folder: Path, student: str) -> str:
         """Return why a hand-in is not accepted as the student's; empty if it is accepted."""
@@ -104,7 +130,8 @@ class CheckedCollect(ExchangeCollect):
                 )
             )
             try:
-                if not self._is_new(to, record["timestamp"]):
+                self._keep_tries(to)
+                if not self._is_new(to, record):
                     known += 1
                     continue
                 self._replace(folder, to, record)
@@ -114,32 +141,56 @@ class CheckedCollect(ExchangeCollect):
                 self.log.error("%r was left out: %s", folder.name[:160], getattr(error, "strerror", None) or error)
         self.log.info("%s: %d hand-ins collected, %d were here already", self.coursedir.assignment_id, new, known)
 
-    def _is_new(self, to: Path, claimed: datetime) -> bool:
+    def _keep_tries(self, to: Path) -> None:
+        """Keep all hand-ins of a student, if the best one counts."""
+        tries = Path(self.config.GradeOutsideKernel.journal).with_name(TRIES)
+        for record in self._all[to.parent.name] if self._keeps_all else ():
+            with TemporaryDirectory() as place:
+                part = Path(place, to.parent.name, to.name)
+                part.mkdir(parents=True)
+                self._fetch(Path(self.inbound_path, record["filename"]), part, record)
+                keep(part, tries)
+
+    def _is_new(self, to: Path, record: Record) -> bool:
         if not to.is_dir():
             return True
         here = self.coursedir.get_existing_timestamp(str(to))
-        if self.before_duedate:
-            return bool(here != claimed)
-        return bool(self.update and (here is None or claimed > here))
+        if here is None:
+            return bool(self.update)
+        return bool(self.update and self._rank(record) > self._rank({**record, "timestamp": here}))
 
     def _replace(self, folder: Path, to: Path, record: Record) -> None:
         part = _part(to)
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        copied = copy_hand_in(folder, part)
-        (part / TIMESTAMP).write_text(f"{record['timestamp'].isoformat(sep=' ')} UTC")  # the time that was checked
+        copied = self._fetch(folder, part, record)
         if to.is_dir():
             shutil.rmtree(to)
         part.rename(to)
-        sentences = (*copied.sentences, *self._too_late(copied.written, record["timestamp"]))
+        student, claimed = record["username"], record["timestamp"]
+        sentences = (*copied.sentences, *self._too_late(copied.written, student, claimed), *self._later(record))
         for sentence in sentences:
             self.log.warning("%s: %s", record["username"], sentence)
         if sentences:
             write_notes(to / f"{to.name}.ipynb", Path(self.config.GradeOutsideKernel.quarantine), sentences)
 
-    def _too_late(self, written: datetime, claimed: datetime) -> Iterator[str]:
+    def _fetch(self, folder: Path, part: Path, record: Record) -> Copied:
+        copied = copy_hand_in(folder, part)
+        (part / TIMESTAMP).write_text(f"{record['timestamp'].isoformat(sep=' ')} UTC")  # the time that was checked
+        return copied
+
+    def _later(self, record: Record) -> Iterator[str]:
+        """Yield a sentence if a later hand-in does not count, because it is late."""
+        newest = max(one["timestamp"] for one in self._all[record["username"]])
+        if newest > record["timestamp"] and not self._keeps_all:
+            yield (
+                f"A later hand-in, of {newest:%Y-%m-%d %H:%M} UTC, is late; this one of "
+                f"{record['timestamp']:%Y-%m-%d %H:%M} UTC counts, as the newest before the due time."
+            )
+
+    def _too_late(self, written: datetime, student: str, claimed: datetime) -> Iterator[str]:
         """Yield a sentence if the student's own time in the name is before the due time, but the write time is not."""
-        if self.duedate is not None and claimed <= self.duedate < written - CLOCKS_DIFFER:
+        if self._in_time(student, claimed) and not self._in_time(student, written - CLOCKS_DIFFER):
             yield (
                 f"It says that it was handed in at {claimed:%Y-%m-%d %H:%M} UTC, and was written into the exchange at "
                 f"{written:%Y-%m-%d %H:%M} UTC, after the due time."

@@ -13,12 +13,12 @@ from autograder.classroom.nbgrader.course import Course, NbgraderError
 from autograder.classroom.nbgrader.extensions import enter_extensions
 from autograder.classroom.nbgrader.gradebook_state import (
     SetAside,
-    enter_late_penalties,
     leave_open,
     mark_entered,
     unchanged,
     wants_feedback,
 )
+from autograder.classroom.nbgrader.late_penalties import enter_late_penalties
 from autograder.classroom.nbgrader.outside_kernel import without_mark
 from autograder.classroom.nbgrader.wall import Wall
 from autograder.classroom.status import CommandError
@@ -42,10 +42,12 @@ def enter(course: Course, graded: Mapping[HandedIn, SubmissionRecord]) -> tuple[
         unnoted = mark_entered(course, [(one, sound[one]) for one in entered])
         still_marked = leave_open(course, [one.hand_in for one in (*ungraded, *refused)])
         reviewed = wants_feedback(course, there)
-        unpenalised = enter_late_penalties(course, reviewed)
-        due = {*entered, *reviewed}
-        _, without = _each(course, wall, "generate_feedback", "Feedback", [one for one in graded if one in due])
-    aside = [*ungraded, *refused, *unnoted, *still_marked, *unpenalised, *without]
+        penalised = {(one.assignment, one.student): one for one in enter_late_penalties(course, graded)}
+        own = {(one.assignment, one.student) for one in graded}
+        due = [one for one in graded if one in {*entered, *reviewed} or (one.assignment, one.student) in penalised]
+        due += [one for key, one in penalised.items() if key not in own]  # of other notebooks
+        _, without = _each(course, wall, "generate_feedback", "Feedback", due)
+    aside = [*ungraded, *refused, *unnoted, *still_marked, *without]
     return aside, len(there) + len(entered)
 
 

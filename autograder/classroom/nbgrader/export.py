@@ -1,4 +1,4 @@
-"""Deduct points for lateness, and export marks from nbgrader: for spreadsheets, for Canvas, and as students' pages.
+"""Export marks from nbgrader: for spreadsheets, for Canvas, and as students' pages.
 
     nbgrader export --exporter autograder.classroom.nbgrader.export.CanvasExport --to canvas.csv
 
@@ -10,7 +10,6 @@ are left out of its file and named in the log. Columns and the second line follo
 """
 
 import csv
-import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
@@ -26,13 +25,15 @@ from nbgrader.api import (
     SubmittedAssignment,
     SubmittedNotebook,
 )
-from nbgrader.plugins import ExportPlugin, LateSubmissionPlugin
+from nbgrader.plugins import ExportPlugin
 from sqlalchemy import or_
-from traitlets import Float
 
 from autograder.classroom.nbgrader.extensions import SHOWN, days_of, end_of
+from autograder.classroom.nbgrader.late_penalties import lateness_in
 from autograder.classroom.report.data import DECIMALS, plain
 from autograder.classroom.report.own_marks import PAGE, NotebookMarks, feedback_page, marks_html
+from autograder.classroom.term.due_dates import rules_in
+from autograder.classroom.term.lateness import Lateness
 from autograder.classroom.whole_files import write_whole
 from autograder.exercises import of_assignment
 from autograder.exercises.answer_cells import CHECK
@@ -44,10 +45,10 @@ if TYPE_CHECKING:
 COLUMNS = (
     *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
     *("raw_score", "late_submission_penalty", "score", "max_score", "extension_days"),
+    *("late_days", "free_late_days", "late"),
 )
 CANVAS_HEAD = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POSSIBLE = "    Points Possible"
-DAY_S = 24 * 60 * 60
 
 
 class MarksExport(ExportPlugin):
@@ -61,12 +62,14 @@ class MarksExport(ExportPlugin):
         with Path(self.to or "grades.csv").open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(COLUMNS)
+            lateness = lateness_in(gradebook, rules_in(self.config))
             for assignment in gradebook.assignments:
                 if self.assignment and assignment.name not in self.assignment:
                     continue
                 for student in gradebook.students:
                     if not self.student or student.id in map(str, self.student):
-                        writer.writerow(_row(gradebook, assignment, student))
+                        late = lateness.get(student.id, {}).get(assignment.name)
+                        writer.writerow([*_row(gradebook, assignment, student), *_late(late)])
 
 
 def _row(gradebook: Gradebook, assignment: Assignment, student: Any) -> list[object]:
@@ -83,6 +86,10 @@ def _row(gradebook: Gradebook, assignment: Assignment, student: Any) -> list[obj
     penalty = found.late_submission_penalty or 0.0
     marks = (found.score, penalty, max(0.0, found.score - penalty), found.max_score)
     return [*about, *who, *(round(mark, DECIMALS) for mark in marks), more]
+
+
+def _late(late: Lateness | None) -> list[object]:
+    return [late.days, late.free, late.sentence] if late else ["", "", ""]
 
 
 def _is_scored(submission: SubmittedAssignment) -> bool:
@@ -181,20 +188,3 @@ def write_marks(course: "Course") -> None:
             folder = course.feedback / student
             linked = [row.notebook for row in rows if (folder / feedback_page(row.notebook)).is_file()]
             write_whole(folder / PAGE, marks_html(names[student], rows, linked))
-
-
-class LatePenalty(LateSubmissionPlugin):
-    """Deduct a share of the earned points for each started day after a grace period, up to a limit; by default nothing.
-
-    To deduct a tenth of the points per day, set `c.LatePenalty.share_per_day = 0.1` in nbgrader_config.py.
-    """
-
-    share_per_day = Float(0.0, min=0.0, max=1.0, help="share of the points earned, for each day begun").tag(config=True)
-    grace_s = Float(15 * 60.0, min=0.0, help="seconds after the due time that cost nothing").tag(config=True)
-    most = Float(1.0, min=0.0, max=1.0, help="share of the points earned that can be lost at most").tag(config=True)
-
-    def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
-        """Return the points to deduct from `score`, or None if there is no penalty."""
-        days = math.ceil((total_seconds_late - self.grace_s) / DAY_S)
-        share = min(days * self.share_per_day, self.most)
-        return round(score * share, 4) if share > 0 else None

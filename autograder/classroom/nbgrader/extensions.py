@@ -10,6 +10,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
@@ -57,7 +58,7 @@ def extend(course: Course, student: str, assignment: str, *, until: str = "", da
         if student not in known and not (course.submitted / student).is_dir():
             raise UsageError(f"no student is called {student!r}; the roster has {len(known)}.")
         given = Extension(name, student, _time(until, due) if until else "", days)
-        others = [one for one in kept(course) if (one.assignment, one.student) != (name, student)]
+        others = [one for one in kept(course.journal) if (one.assignment, one.student) != (name, student)]
         with contextlib.suppress(MissingEntry):
             given = _entered(gradebook.find_submission(name, student), given, due)
             gradebook.db.commit()
@@ -67,13 +68,32 @@ def extend(course: Course, student: str, assignment: str, *, until: str = "", da
     return f"{student} has until {end_of(due, given.length(due))} for {name}. The next grading takes it into the marks."
 
 
+def deadline(gradebook: Gradebook, extensions: Iterable[Extension], assignment: str, student: str) -> datetime | None:
+    """Return until when a student can hand in, in UTC, with the extension in the gradebook or else in `extensions`."""
+    try:
+        due: datetime | None = gradebook.find_assignment(assignment).duedate
+    except MissingEntry:
+        return None
+    given = next((one for one in extensions if (one.assignment, one.student) == (assignment, student)), None)
+    entered = None
+    with contextlib.suppress(MissingEntry):
+        entered = gradebook.find_submission(assignment, student).extension
+    if due is None:
+        return None
+    if given is not None and (entered.total_seconds() if entered else None) == given.entered_s:
+        return due + given.length(due)
+    return due + (entered or timedelta(0))
+
+
 def enter_extensions(course: Course, hand_ins: Collection[tuple[str, str]]) -> None:
     """Enter the extensions of these hand-ins, each as assignment and student, in the gradebook.
 
     Where a person has entered another one there, that one holds.
     """
     with course.gradebook() as gradebook, quiet_additions():
-        done = [_enter(gradebook, one) if (one.assignment, one.student) in hand_ins else one for one in kept(course)]
+        done = [
+            _enter(gradebook, one) if (one.assignment, one.student) in hand_ins else one for one in kept(course.journal)
+        ]
         gradebook.db.commit()
     if done:
         _keep(course, done)
@@ -90,9 +110,9 @@ def extended(course: Course, hand_ins: Collection[tuple[str, str]]) -> Iterator[
                 yield Attention(Urgency.COULD, place[1], place[0], sentence)
 
 
-def kept(course: Course) -> list[Extension]:
-    """Return the extensions that were given with `autograder extend`."""
-    path = course.journal.with_name(FILE)
+def kept(journal: Path) -> list[Extension]:
+    """Return the extensions that were given with `autograder extend`, from the folder of the journal."""
+    path = journal.with_name(FILE)
     return [Extension(**one) for one in json.loads(path.read_text(encoding="utf-8"))] if path.is_file() else []
 
 

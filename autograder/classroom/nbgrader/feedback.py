@@ -33,12 +33,14 @@ from traitlets import Bool
 
 from autograder.classroom.nbgrader.export import marks_by_student
 from autograder.classroom.nbgrader.extensions import end_of
-from autograder.classroom.nbgrader.feedback_head import head
 from autograder.classroom.nbgrader.hooks import FILTERS
+from autograder.classroom.nbgrader.late_penalties import lateness_in
 from autograder.classroom.nbgrader.quarantine import SECRET, TIMESTAMP
 from autograder.classroom.notes import other_names
 from autograder.classroom.pages import filters
+from autograder.classroom.pages.feedback_head import head
 from autograder.classroom.report.own_marks import PLACE, NotebookMarks, all_marks
+from autograder.classroom.term.due_dates import rules_in
 
 TEMPLATES = Path(filters.__file__).parent / "templates"
 Resources = dict[str, Any]  # what nbconvert hands from step to step
@@ -111,7 +113,7 @@ class FeedbackExporter(HTMLExporter):
 
 
 class GradesAndExtension(GetGrades):
-    """Show the marks, and above them until when the student had time, if that was longer than for others."""
+    """Show the marks, and above them an extension, and what lateness costs and why."""
 
     def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
         """Show them in one notebook."""
@@ -122,6 +124,9 @@ class GradesAndExtension(GetGrades):
             if found.extension and found.assignment.duedate:
                 sentence = f"You had an extension until {end_of(found.assignment.duedate, found.extension)}."
                 nb.cells.insert(0, new_markdown_cell(f"**{sentence}**"))
+            of_student = lateness_in(gradebook, rules_in(self.config), names["student"]).get(names["student"], {})
+            if late := of_student.get(names["assignment"]):
+                nb.cells.insert(0, new_markdown_cell(f"**{late.sentence}**"))
         return made
 
 

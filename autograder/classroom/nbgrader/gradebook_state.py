@@ -7,15 +7,12 @@ outside this grader.
 
 import contextlib
 import hashlib
-import logging
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook, SubmittedAssignment
-from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.classroom.hand_in import HandedIn
 from autograder.classroom.nbgrader.course import Course, quiet_additions
@@ -24,8 +21,6 @@ from autograder.classroom.report.attention import Urgency, attention
 from autograder.host.records import SubmissionRecord
 
 NOTED = "entered.txt"
-_QUIET = logging.getLogger(f"{__name__}.lateness")  # nbgrader warns about every late student
-_QUIET.setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True)
@@ -37,7 +32,7 @@ class SetAside:
 
 
 def unchanged(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]]) -> set[HandedIn]:
-    """Return the hand-ins whose marks in the gradebook are up to date, late penalty included."""
+    """Return the hand-ins whose marks in the gradebook are up to date, but for late penalties."""
     found = set()
     with course.gradebook() as gradebook:
         there = {(s.assignment.name, s.student.id): s for s in gradebook.db.query(SubmittedAssignment)}
@@ -116,18 +111,6 @@ def wants_feedback(course: Course, hand_ins: Iterable[HandedIn]) -> list[HandedI
         ]
 
 
-def enter_late_penalties(course: Course, hand_ins: Iterable[HandedIn]) -> list[SetAside]:
-    """Compute late penalties again, because they are shares of marks that a person may have changed."""
-
-    def enter(one: HandedIn) -> None:
-        names = {"student": one.student, "assignment": one.assignment, "notebook": one.assignment}
-        step = AssignLatePenalties(config=course.api.config, log=_QUIET)
-        step.preprocess(new_notebook(), {"nbgrader": names | {"db_url": course.api.coursedir.db_url}})
-
-    with course.gradebook() as gradebook:
-        return _each(gradebook, hand_ins, enter)
-
-
 def without_hand_in(course: Course, hand_ins: Iterable[HandedIn]) -> dict[str, tuple[str, ...]]:
     """Return, for each assignment with a hand-in, the students of the roster who handed in nothing."""
     by_assignment: dict[str, set[str]] = {}
@@ -145,8 +128,8 @@ def _is_reviewed(submission: SubmittedAssignment) -> bool:
 
 
 def _digest(course: Course, hand_in: HandedIn, record: SubmissionRecord, submission: SubmittedAssignment) -> str:
-    """Return a digest of everything that the marks depend on: record, points, lateness, penalty, nbgrader's copy."""
-    config, handed_in_at = course.api.config, hand_in.path.with_name(TIMESTAMP)
+    """Return a digest of everything that the marks depend on: record, points, due date, nbgrader's copy."""
+    handed_in_at = hand_in.path.with_name(TIMESTAMP)
     copy = course.autograded / hand_in.student / hand_in.assignment / f"{hand_in.assignment}.ipynb"
     parts = (
         str(copy.stat().st_mtime_ns if copy.is_file() else 0),
@@ -154,7 +137,6 @@ def _digest(course: Course, hand_in: HandedIn, record: SubmissionRecord, submiss
         handed_in_at.read_text(encoding="utf-8", errors="replace") if handed_in_at.is_file() else "",
         str(submission.assignment.duedate),
         str(submission.extension),
-        repr((dict(config.AssignLatePenalties), dict(config.LatePenalty))),
         submission.id,
         repr(
             sorted((c.name, c.max_score) for notebook in submission.assignment.notebooks for c in notebook.grade_cells)

@@ -111,8 +111,8 @@ HOOKS = (
     ),
     Hook(
         "AssignLatePenalties.plugin_class",
-        f"{OURS}.nbgrader.export.LatePenalty",
-        "nbgrader's own takes everything or nothing",
+        f"{OURS}.nbgrader.late_penalties.LatePenalty",
+        "nbgrader's own takes everything or nothing, and knows no late days",
     ),
     Hook(
         "ZipCollectApp.extractor_plugin",

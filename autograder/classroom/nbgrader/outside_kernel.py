@@ -21,8 +21,8 @@ from traitlets import Bool, Unicode
 from autograder.classroom.batch import Journal, JournalError, find_record, secret_seed
 from autograder.classroom.exercise_versions import POINTS
 from autograder.classroom.hand_in import HandedIn, read_hand_in
-from autograder.classroom.nbgrader.feedback_head import KEY, said_of
 from autograder.classroom.nbgrader.repair import NOTEBOOK_KEY
+from autograder.classroom.pages.feedback_head import KEY, said_of
 from autograder.course_settings import DEVICES, Settings, SettingsError, is_device_choice, read_settings
 from autograder.exercises import find
 from autograder.exercises.answer_cells import CHECK

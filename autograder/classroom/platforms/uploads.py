@@ -15,6 +15,9 @@ from nbgrader.plugins import FileNameCollectorPlugin
 from nbgrader.utils import parse_utc
 from traitlets import Unicode
 
+from autograder.classroom.batch.tries import FOLDER as TRIES
+from autograder.classroom.batch.tries import keep
+from autograder.classroom.nbgrader.extensions import deadline, kept
 from autograder.classroom.nbgrader.left_out import LeftOut, keep_left_out
 from autograder.classroom.nbgrader.quarantine import TIMESTAMP
 from autograder.classroom.notes import digest_of, write_notes
@@ -22,6 +25,7 @@ from autograder.classroom.platforms.platform_names import NOTEBOOK
 from autograder.classroom.platforms.roster_lookup import Roster, roster_of
 from autograder.classroom.platforms.upload_owners import Collected, Enclosed, collected
 from autograder.classroom.status import DONE, REFUSED
+from autograder.classroom.term.due_dates import enter_due_dates, rules_in
 
 EXTRACTED = "extracted"  # nbgrader's folder of unpacked files
 LATE = "The platform calls it late and gives no time, so nothing was deducted for lateness."
@@ -64,7 +68,9 @@ class UploadCollector(FileNameCollectorPlugin):
         for sentence in (*self._about_times(), *self._about_late()):
             self.log.warning(sentence)
         if self._newer:
-            self.log.warning("What was handed in later by another way was kept: %s.", _listed(sorted(self._newer)))
+            self.log.warning(
+                "What counts more, and was handed in another way, was kept: %s.", _listed(sorted(self._newer))
+            )
         lost = self.parent.extractor_plugin_inst.lost | self._found.left_out
         count = len(self._found.students)
         self._keep(lost)
@@ -147,8 +153,9 @@ class UploadCollector(FileNameCollectorPlugin):
             if not folder.is_dir() or not any(folder.iterdir()):
                 continue
             before, when = _time_of(folder), found.times.get(path)
-            if before is None or (when is not None and before <= when):
+            if before is None or (when is not None and self._rank(student, before) <= self._rank(student, when)):
                 replaced.append(student)
+                keep(folder, Path(self.config.GradeOutsideKernel.journal).with_name(TRIES))
                 continue
             del found.students[path]
             if when is not None:
@@ -158,6 +165,14 @@ class UploadCollector(FileNameCollectorPlugin):
                 found.left_out[path] = f"{has}, and the platform gives no time for this one; move one of them away"
         if replaced and not self.parent.force:
             self.parent.fail(f"{_listed(sorted(replaced))} handed in before; to replace that, add --force")
+
+    def _rank(self, student: str, when: datetime) -> tuple[bool, datetime]:
+        """Return what decides which of two hand-ins of a student counts: being in time, then being newer."""
+        with Gradebook(self.db_url, self.course_id) as gradebook:
+            enter_due_dates(gradebook, rules_in(self.config))
+            extensions = kept(Path(self.config.GradeOutsideKernel.journal))
+            due = deadline(gradebook, extensions, self.parent.coursedir.assignment_id, student)
+        return (due is None or when.astimezone(UTC).replace(tzinfo=None) <= due, when)
 
     def _submitted(self, student: str) -> Path:
         folders = self.parent.coursedir

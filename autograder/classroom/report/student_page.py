@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from autograder.classroom.report.copies import copies
 from autograder.classroom.report.parts import bar, document, section, short, table
 from autograder.classroom.report.summary import ClassSummary, Student
+from autograder.classroom.term.lateness import LateRecord
 from autograder.host.records import ExerciseRecord, SubmissionRecord
 from autograder.host.report.exercise_html import exercise_html
 from autograder.host.report.safe_text import Html, element, joined, one_line
-from autograder.host.report.wording import marks, percent
+from autograder.host.report.wording import marks, number, percent
 
 FOLDER = "students"
 _NAME_CHARACTERS = 60
@@ -64,6 +65,8 @@ def _marks(summary: ClassSummary, student: Student) -> Html:
             shown = joined(share, bar(record.points, record.max_points))
             link = element("a", notebook.name, href=f"#{_place(record.exercises[0].id)}") if record.exercises else ""
             rows.append((link or notebook.name, marks(record.points, record.max_points), shown))
+            if isinstance(record, LateRecord):
+                rows.append((record.late, f"−{number(round(record.deducted, 4))}", ""))
     return table(("notebook", "#points", "#share"), rows)
 
 

@@ -4,9 +4,10 @@ A notebook that course.toml gives no date keeps what `nbgrader db assignment add
 """
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from autograder.course_settings import Settings
+from autograder.course_settings import Settings, read_settings
 
 
 def enter_due_dates(gradebook: Any, rules: Settings) -> None:
@@ -17,6 +18,12 @@ def enter_due_dates(gradebook: Any, rules: Settings) -> None:
         if assignment.duedate != utc:
             assignment.duedate = utc
             gradebook.db.commit()
+
+
+def rules_in(config: Any) -> Settings:
+    """Return the settings in the file that nbgrader's `config` names."""
+    path = config.GradeOutsideKernel.get("settings", "")
+    return read_settings(Path(path)) if path else Settings()
 
 
 def in_gradebook(when: datetime) -> datetime:

@@ -23,6 +23,7 @@ from autograder.classroom.nbgrader.releases import released_cells
 from autograder.classroom.submission import read_bytes
 from autograder.exercises import find, of_assignment
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
+from tests.autograder.classroom.nbgrader.changed_settings import with_settings
 
 NAME, ANSWER = "04_fx_capture", "04_read_a_graph"
 FULL, OURS, HALF = "# full marks", "# an error of ours", "# half a pair"
@@ -320,7 +321,7 @@ def test_a_later_due_date_is_reckoned_with_at_once(only: Callable[..., Course]) 
 def test_lateness_is_taken_off_what_a_person_decided_too(only: Callable[..., Course]) -> None:
     course = only("check_deleted")
     hand_in_late(course, "check_deleted")
-    course.api.config.LatePenalty.share_per_day = 0.5
+    course = with_settings(course, "late = {days = 2, percent_per_day = 50}")
     penalties = []
     for decided in (None, 4.0):
         with gradebook_of(course) as gradebook:

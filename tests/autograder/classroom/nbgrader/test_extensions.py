@@ -9,6 +9,7 @@ from autograder.classroom.cli import main
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.nbgrader.extensions import extend
 from autograder.classroom.status import UsageError
+from tests.autograder.classroom.nbgrader.changed_settings import with_settings
 from tests.autograder.classroom.nbgrader.small_course import base, course, graded, place
 from tests.autograder.classroom.nbgrader.test_cycle import FULL, NAME, gradebook_of, hand_in, with_answer
 
@@ -22,10 +23,10 @@ def penalty(course: Course, student: str) -> float | None:
         return found
 
 
-def late(course: Course, student: str) -> None:
-    """Let a tenth be taken for each day, and the student be two days late."""
-    course.api.config.LatePenalty.share_per_day = 0.1
+def late(course: Course, student: str) -> Course:
+    """Let a tenth be taken for each day, and the student be two days late; return the course with this rule."""
     (course.submitted / student / NAME / "timestamp.txt").write_text(LATE)
+    return with_settings(course, "late = {days = 5, percent_per_day = 10}")
 
 
 def test_an_extension_given_before_the_hand_in_holds_and_is_shown(course: Course) -> None:
@@ -37,7 +38,7 @@ def test_an_extension_given_before_the_hand_in_holds_and_is_shown(course: Course
     assert "eve," not in "".join(line for line in graded(course).csv.read_text().splitlines() if ",3.0" in line)
     released = json.loads((course.release / NAME / f"{NAME}.ipynb").read_text())
     hand_in(course, "eve", with_answer(released, FULL))
-    late(course, "eve")
+    course = late(course, "eve")
 
     done = graded(course)
 
@@ -51,7 +52,7 @@ def test_an_extension_given_before_the_hand_in_holds_and_is_shown(course: Course
 
 
 def test_nbgraders_own_extension_holds_at_once_and_is_not_overwritten(course: Course) -> None:
-    late(course, "ada")
+    course = late(course, "ada")
     graded(course)
     assert penalty(course, "ada") == pytest.approx(1.2)
     extend(course, "ada", NAME, days=1)

@@ -9,9 +9,9 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.classroom.nbgrader.course import open_course
 from autograder.classroom.nbgrader.feedback import CompiledTemplates, FeedbackExporter
-from autograder.classroom.nbgrader.feedback_head import head
 from autograder.classroom.nbgrader.outside_kernel import write_mark
 from autograder.classroom.pages import filters
+from autograder.classroom.pages.feedback_head import head
 from autograder.classroom.pages.typesetting import typeset
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
 

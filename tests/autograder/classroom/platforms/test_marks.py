@@ -4,11 +4,10 @@ import csv
 import re
 from pathlib import Path
 
-import pytest
 from nbgrader.api import Gradebook
 
 from autograder.classroom.nbgrader.course import Course
-from autograder.classroom.nbgrader.export import DAY_S, CanvasExport, LatePenalty, MarksExport
+from autograder.classroom.nbgrader.export import CanvasExport, MarksExport
 from autograder.classroom.platforms.moodle_marks import write_worksheets
 from autograder.classroom.report import checks_csv, summarise
 from autograder.host.records import (
@@ -110,19 +109,6 @@ def test_a_name_with_a_comma_or_a_formula_moves_no_mark(course: Course, tmp_path
     assert set(rows) == {"ada", "bob", "cleo", "eve"}
     assert (rows["eve"]["last_name"], rows["eve"]["first_name"]) == ("of here, there", "'=1+1")
     assert {row["score"] for row in rows.values()} == {"0.0"}
-
-
-@pytest.mark.parametrize(
-    ("seconds", "penalty"),
-    [(0, None), (899, None), (901, 1.0), (DAY_S + 900, 1.0), (DAY_S + 901, 2.0), (30 * DAY_S, 5.0)],
-)
-def test_each_day_begun_costs_its_share_after_the_grace_up_to_the_limit(seconds: float, penalty: float | None) -> None:
-    plugin = LatePenalty(share_per_day=0.1, grace_s=900.0, most=0.5)
-    assert plugin.late_submission_penalty("ada", 10.0, seconds) == penalty
-
-
-def test_by_default_nothing_is_taken() -> None:
-    assert LatePenalty().late_submission_penalty("ada", 10.0, 10 * DAY_S) is None
 
 
 def test_the_table_of_checks_shows_no_end_of_a_binary_fraction() -> None:

@@ -183,7 +183,7 @@ def test_of_two_ways_to_hand_in_the_later_counts(
         assert lines[-1].endswith("ada handed in before; to replace that, add --force")
     else:
         assert (status, found) == (0, {"bob": "B"})
-        assert any("handed in later by another way was kept: ada." in line for line in lines) == (
+        assert any("counts more, and was handed in another way, was kept: ada." in line for line in lines) == (
             expected == "exchange"
         )
 
