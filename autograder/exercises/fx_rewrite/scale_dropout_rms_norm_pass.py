@@ -23,7 +23,11 @@ MISSED = (
 )
 USUAL = (ROWS, COLUMN, ROWS, COLUMN)  # x, scale, residual, weight
 AS_USUAL: Mapping[str, Any] = {"training": False, "eps": 1e-5}  # numbers and flags; p has no effect in evaluation
-OTHERS = tuple((TensorSpec((n, WIDTH)), COLUMN, TensorSpec((n, WIDTH)), COLUMN) for n in (1, 129))
+OTHERS = tuple(
+    (TensorSpec((n, WIDTH), scale=scale), COLUMN, TensorSpec((n, WIDTH), scale=scale), COLUMN)
+    for n, scale in ((1, 1.0), (129, 60.0))
+)
+"""Other numbers of rows, and numbers so large that what limits them shows."""
 
 
 def of(
@@ -143,6 +147,15 @@ SUM_DROPPED = of(
     reason="Here the residual falls out, too.",
 )
 
+SUM_LIMITED = of(
+    "norm((residual + dropout(x * scale)).clamp(max=50)), and a right one",
+    lambda x, scale, residual, weight: (
+        norm((residual + F.dropout(x * scale, 0.1, False)).clamp(max=50), weight)
+        + evaluated(x, scale, residual, weight)
+    ),
+    reason="Here the norm reads a limited sum, which is another one for large numbers.",
+)
+
 
 def large(rows: int, width: int) -> Program:
     """Return the pattern in evaluation, in a size whose time is that of moving bytes, to be timed."""
@@ -199,10 +212,10 @@ EXERCISE = Exercise(
             rewrites([SUM_ESCAPES], OPERATOR, continued=True, together=True),
         ),
         Check(
-            "dropout of the whole sum stays",
+            "dropout of the whole sum stays, and a limited sum",
             "refusals",
             1,
-            rewrites([SUM_DROPPED], OPERATOR, continued=True, together=True),
+            rewrites([SUM_DROPPED, SUM_LIMITED], OPERATOR, continued=True, together=True),
         ),
         Check("one launch, minimum bytes", "counted cost", 3, costs(EVALUATED, OPERATOR, launches=1), speed=True),
     ),

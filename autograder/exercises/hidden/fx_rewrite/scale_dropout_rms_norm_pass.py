@@ -179,6 +179,11 @@ LOOK_ALIKES = [
         "There is no dropout.",
     ),
     _look_alike(
+        "a limited product",
+        lambda x, s, r, w: norm(r + D((x * s).clamp(-90, 90), 0.1, False), w) + right(x, s, r, w),
+        "A limited product is another one for large numbers.",
+    ),
+    _look_alike(
         "a residual of another dtype",
         lambda x, s, r, w, d: norm(d + D(x * s, 0.1, False), w.double()) + right(x, s, r, w),
         "The operator takes one dtype.",
@@ -341,6 +346,7 @@ HIDDEN = HiddenPart(
             ("any(map(written, between))", "any(map(written, nodes))"),
             below=True,
         ),
+        ANSWERS.file("searched by values", 10.8),
         ANSWERS.edited("never training", 18, ("weight, *options, eps)", "weight, options[0], False, eps)"), below=True),
     ),
     equivalent=NOT_SEEN,
