@@ -77,14 +77,21 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
     def call(request: CallGraph, tensors: Tensors) -> Result[GraphCalled]:
         if request.restored:
             restore()
+        costs: list[Cost] = []
+
+        def counted(*inputs: torch.Tensor) -> Any:  # in this very run: a graph may hold other tensors in the next one
+            results: list[Any] = []
+            costs.append(_cost(lambda *given: results.append(graph_module(*given)), inputs))
+            return results[0]
+
         with replayed(request.draws) as mode:
             parameters = [graph_module.get_parameter(path) for path in request.by]
-            result = call_on_tensors(graph_module, request.call, tensors, parameters)
-        cost = _cost(graph_module, list(map(to_torch, tensors))) if request.count else None
+            result = call_on_tensors(counted if request.count else graph_module, request.call, tensors, parameters)
         by_position = () if mode is None else tuple(mode.drawn_by_position)
-        return Result(GraphCalled(result.body, cost, by_position), result.tensors)
+        return Result(GraphCalled(result.body, costs[0] if costs else None, by_position), result.tensors)
 
     def count(request: CountGraph, _: Tensors) -> Result[Cost]:
+        restore()
         held = (*graph_module.parameters(), *graph_module.buffers())
         device = held[0].device if held else torch.device("cpu")  # rounds move a graph to their device
         return Result(_cost(graph_module, _random(request.inputs, device)))
@@ -97,23 +104,16 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
         args, _ = filled(request.call.arguments, [to_torch(raw) for raw in tensors])
         return Result(Writes(observed_writes(graph_module, args)))
 
-    counts: Handlers = {CountGraph: count, CountStep: count_step}
-    rounds = Rounds(TrainingStep(graph_module, request.by) if request.by else graph_module)
-    return {CallGraph: call, **counts, ObserveWrites: observe, **rounds.handlers()}
+    rounds = Rounds(TrainingStep(graph_module, request.by) if request.by else graph_module).handlers()
+    return {CallGraph: call, CountGraph: count, CountStep: count_step, ObserveWrites: observe, **rounds}
 
 
-def _cost(graph_module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Cost:
+def _cost(program: Callable[..., object], inputs: Sequence[torch.Tensor]) -> Cost:
     from course_lib.graph import cost
 
-    counted = cost(graph_module, inputs)
-    return Cost(
-        counted.launches,
-        counted.bytes_read,
-        counted.bytes_written,
-        counted.flops,
-        counted.peak_bytes,
-        counted.longest_side,
-    )
+    found = cost(program, inputs)
+    moved = found.bytes_read, found.bytes_written
+    return Cost(found.launches, *moved, found.flops, found.peak_bytes, found.longest_side)
 
 
 def _random(forms: Sequence[InputForm], device: torch.device | str = "cpu") -> list[torch.Tensor]:

@@ -35,6 +35,30 @@ def test_a_call_finds_the_tensors_of_the_graph_as_they_came_where_the_host_asks_
     assert found == [1, 2, 1, 1]
 
 
+class LargeOnce(torch.nn.Module):
+    """Computes something large in its first run only."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("runs", torch.zeros(1))
+
+    def forward(self, x):
+        rows = torch.ops.aten.nonzero.default((self.runs + 0 * x).expand(8) == 0)
+        self.runs.add_(x)
+        return rows.expand(-1, 1000) + x
+
+
+def test_a_run_is_counted_that_gives_the_results():
+    graph, tensors = to_data(fx.symbolic_trace(LargeOnce()))
+    handlers = load_graph(LoadGraph(graph, tuple(tensors), False), list(map(to_raw, tensors.values())))
+    call = CallGraph(TensorCall(Arguments(({"tensor": 0},))), True, count=True)
+    called = handlers[CallGraph](call, [to_raw(torch.ones(1))])
+    (output,) = called.tensors
+    assert called.body.cost.peak_bytes >= to_torch(output).nbytes == 4 * 8 * 1000
+    forms = CountGraph((InputForm((1,), "float32"),))
+    assert handlers[CountGraph](forms, ()).body.peak_bytes >= 4 * 8 * 1000, "what the call wrote is restored"
+
+
 def test_a_graph_is_counted_on_forms_alone():
     graph, tensors = to_data(fx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh())))
     counted = load_graph(LoadGraph(graph, tuple(tensors), False), [])[CountGraph]
