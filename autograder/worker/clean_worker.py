@@ -78,15 +78,10 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
         if request.restored:
             restore()
         costs: list[Cost] = []
-
-        def counted(*inputs: torch.Tensor) -> Any:  # in this very run: a graph may hold other tensors in the next one
-            results: list[Any] = []
-            costs.append(_cost(lambda *given: results.append(graph_module(*given)), inputs))
-            return results[0]
-
+        program = _counted_run(graph_module, costs) if request.count else graph_module
         with replayed(request.draws) as mode:
             parameters = [graph_module.get_parameter(path) for path in request.by]
-            result = call_on_tensors(counted if request.count else graph_module, request.call, tensors, parameters)
+            result = call_on_tensors(program, request.call, tensors, parameters)
         by_position = () if mode is None else tuple(mode.drawn_by_position)
         return Result(GraphCalled(result.body, costs[0] if costs else None, by_position), result.tensors)
 
@@ -106,6 +101,17 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
 
     rounds = Rounds(TrainingStep(graph_module, request.by) if request.by else graph_module).handlers()
     return {CallGraph: call, CountGraph: count, CountStep: count_step, ObserveWrites: observe, **rounds}
+
+
+def _counted_run(program: Callable[..., object], costs: list[Cost]) -> Callable[..., Any]:
+    """Return the program, which adds the cost of each run to `costs`: a graph may hold other tensors in the next."""
+
+    def counted(*inputs: torch.Tensor) -> Any:
+        results: list[Any] = []
+        costs.append(_cost(lambda *given: results.append(program(*given)), inputs))
+        return results[0]
+
+    return counted
 
 
 def _cost(program: Callable[..., object], inputs: Sequence[torch.Tensor]) -> Cost:
