@@ -302,6 +302,10 @@ def masked(draw: Draw, *, first: int, sizes: Sequence[int]) -> Stream:
     return Stream(scores, stream.values, stream.sizes, label)
 
 
+def _masked_first(draw: Draw) -> list[Stream]:
+    return [masked(draw, first=5, sizes=(5, 6, 6)), masked(draw, first=9, sizes=(4, 4, 4, 4))]
+
+
 def _masked_later(draw: Draw) -> list[Stream]:
     stream = masked(draw, first=0, sizes=(8, 8, 8))
     stream.scores[:, 0] = 0.0  # so that the first block has a finite maximum in each row
@@ -347,9 +351,10 @@ EXERCISE = Exercise(
         "`torch.where(new == -torch.inf, 0.0, new)` in every exponent.",
     ),
     checks=(
-        Check("blocks one after the other", "values", 2, streams_right(_plain)),
+        Check("blocks one after the other", "values", 1, streams_right(_plain)),
         Check("scores whose exponentials overflow", "large scores", 2, streams_right(_large)),
-        Check("a masked block in the middle", "masks", 1, streams_right(_masked_later)),
+        Check("a masked block in the middle", "masks", 0.5, streams_right(_masked_later)),
+        Check("rows whose first block is masked", "masks", 3, streams_right(_masked_first)),
         Check("the state, and the memory of a step", "memory", 2, _memory),
     ),
 )

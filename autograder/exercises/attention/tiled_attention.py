@@ -292,12 +292,12 @@ EXERCISE = Exercise(
         "for query's gradient, by query for key's, both times the scale; value's is probabilities^T @ grad.",
     ),
     checks=(
-        Check("the output", "values", 1.5, forward_right((0,), Sizes(TILE + 8, 5 * TILE), far=True)),
+        Check("the output", "values", 1, forward_right((0,), Sizes(TILE + 8, 5 * TILE), far=True)),
         Check("the logarithm of the denominators", "logarithms", 1, forward_right((1,), Sizes(LENGTH, LENGTH))),
         Check(
             "causal output",
             "causal",
-            1.5,
+            1,
             forward_right((0,), Sizes(LENGTH, LENGTH, causal=True), far=True, sides=True),
         ),
         Check("the gradients", "gradients", 3, backward_right(Sizes(2 * TILE, LENGTH))),

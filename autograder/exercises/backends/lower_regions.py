@@ -264,7 +264,7 @@ EXERCISE = Exercise(
         Check(
             "four and five registers",
             "registers",
-            2,
+            1.5,
             lowers(
                 *[drawn(Wish(14, 4, 6, 4, again=0.3), tight=True)] * 2,
                 drawn(Wish(18, 5, 7, 4, again=0.3), tight=True),
@@ -284,7 +284,7 @@ EXERCISE = Exercise(
         Check(
             "inputs are loaded again, not spilled",
             "spilled inputs",
-            1.5,
+            2,
             lowers(
                 *[drawn(Wish(18, 4, 5, 5, again=0.5), tight=True)] * 2,
                 drawn(Wish(24, 5, 6, 5, again=0.5), tight=True),

@@ -173,7 +173,8 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("operators that the target lacks", "operator", 1, refuses(other_operator)),
-        Check("dtypes that the operator does not take", "dtype", 2, refuses(other_dtype)),
+        Check("dtypes that the operator does not take", "dtype", 1, refuses(other_dtype)),
         Check("more dimensions than the target takes", "rank", 1.5, refuses(larger_rank, exactly_the_rank)),
+        Check("arguments, given and left out", "arguments", 2, refuses(other_argument, argument_left_out)),
     ),
 )

@@ -157,7 +157,7 @@ EXERCISE = Exercise(
         "launcher; COLUMNS=triton.next_power_of_2(x.shape[1]), ROWS=8, and a grid of (triton.cdiv(n_rows, 8),).",
     ),
     checks=(
-        Check("the values", "values", 2, holds(_even, biased, NAMES, RIGHT)),
+        Check("the values", "values", 1, holds(_even, biased, NAMES, RIGHT)),
         Check("float16 in, float32 inside", "half precision", 1.5, computes_in_float32(half, biased, NAMES)),
         Check(
             "no access outside, no element shared", "accesses", 0.5, holds(_uneven, biased, NAMES, inside, apart, NEAR)
@@ -165,8 +165,8 @@ EXERCISE = Exercise(
         Check(
             "loads of elements",
             "loads",
-            2,
-            holds(COUNTED, biased, NAMES, NEAR, loads_at_most(_loads, RARELY)),
+            3,
+            holds(COUNTED, biased, NAMES, NEAR, loads_at_most(_loads, RARELY, nothing=1.6)),
         ),
         Check(
             "several programs, and each element stored once",

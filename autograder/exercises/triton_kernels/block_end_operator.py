@@ -209,7 +209,7 @@ EXERCISE = Exercise(
         "is a sum over rows, of grad_x and of grad_y; for weight that of grad_y times the normalised h.",
     ),
     checks=(
-        Check("values, nothing dropped", "values", 0.5, by_name(agrees(block_end, sized((4, 24)), NAMES))),
+        Check("values, nothing dropped", "values", 0.25, by_name(agrees(block_end, sized((4, 24)), NAMES))),
         Check(
             "values, with the mask of the kernels",
             "dropout",
@@ -229,6 +229,6 @@ EXERCISE = Exercise(
             forms_hold(sized((3, 20), (7, 8)), views, in_fp64),
         ),
         Check("launches where Triton runs", "launches", 0.5, launches),
-        Check("what backward keeps", "memory", 0.5, keeps_little),
+        Check("what backward keeps", "memory", 1, keeps_little),
     ),
 )

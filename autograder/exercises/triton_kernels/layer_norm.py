@@ -203,11 +203,11 @@ EXERCISE = Exercise(
         "them to row tl.program_id(0) of two matrices (P, n_columns); a second kernel adds the P rows.",
     ),
     checks=(
-        Check("forward: the values", "values", 1.5, holds(_forward, normed, FORWARD, FORWARD_RIGHT)),
+        Check("forward: the values", "values", 1, holds(_forward, normed, FORWARD, FORWARD_RIGHT)),
         Check(
             "forward: float16 in, float32 inside",
             "half precision",
-            3,
+            2,
             computes_in_float32(half, normed, FORWARD),
         ),
         Check(
@@ -219,25 +219,31 @@ EXERCISE = Exercise(
         Check(
             "backward: the gradients of weight and bias",
             "gradients",
-            1.5,
+            1,
             holds(_backward, gradients, BACKWARD, BY_VECTORS, function=GRADIENTS),
         ),
         Check(
             "forward: no access outside, no element shared",
             "accesses",
-            0.5,
+            0.25,
             holds(_forward, normed, FORWARD, inside, apart, FORWARD_NEAR),
         ),
         Check(
             "backward: no access outside",
             "accesses",
-            0.5,
+            0.25,
             holds(_backward, gradients, BACKWARD, inside, BACKWARD_NEAR, function=GRADIENTS),
+        ),
+        Check(
+            "backward: sums in a fixed order",
+            "determinism",
+            4,
+            holds(many_rows, gradients, BACKWARD, apart, shared_out(2), BACKWARD_NEAR, function=GRADIENTS),
         ),
         Check(
             "forward: loads of elements",
             "loads",
-            1,
+            0.5,
             holds(_tall, normed, FORWARD, FORWARD_NEAR, shared_out(2), loads_at_most(_forward_loads, ONCE)),
         ),
     ),

@@ -177,11 +177,11 @@ def whole_blocks(run: KernelRun, case: Case) -> None:
         )
 
 
-def loads_at_most(limit: Callable[[Case], int], why: str) -> Demand:
-    """Demand that all launches together load at most `limit(case)` elements; twice as many earn nothing."""
+def loads_at_most(limit: Callable[[Case], int], why: str, *, nothing: float = 2.0) -> Demand:
+    """Demand that all launches together load at most `limit(case)` elements; `nothing` times as many earn nothing."""
 
     def demand(run: KernelRun, case: Case) -> None:
-        _require_few("loads", run.loads, limit(case), why, case)
+        _require_few("loads", run.loads, limit(case), why, case, nothing)
 
     return demand
 
@@ -242,9 +242,9 @@ def _unwritten(traffic: OperandTraffic, name: str, case: Case) -> str:
     )
 
 
-def _require_few(what: str, found: int, limit: int, why: str, case: Case) -> None:
+def _require_few(what: str, found: int, limit: int, why: str, case: Case, nothing: float = 2.0) -> None:
     if found > limit:
-        share = max(0.0, 2 - found / max(1, limit))
+        share = max(0.0, (nothing - found / max(1, limit)) / (nothing - 1))
         raise CheckFailedError(
             f"The kernels have {found:,} {what} of elements{case.where}, where {limit:,} are enough: {why}", share=share
         )

@@ -4,16 +4,12 @@ from dataclasses import replace
 
 import torch
 
-from autograder.exercises.attention.online_softmax import Stream, drawn, masked, shifted, streams_right
+from autograder.exercises.attention.online_softmax import Stream, drawn, shifted, streams_right
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
 
 MORE_LATER = 40.0  # added to every second block
-
-
-def _masked_first(draw: Draw) -> list[Stream]:
-    return [masked(draw, first=5, sizes=(5, 6, 6)), masked(draw, first=9, sizes=(4, 4, 4, 4))]
 
 
 def _sizes(draw: Draw) -> list[Stream]:
@@ -56,7 +52,6 @@ HIDDEN = HiddenPart(
         "nothing * values[:1] -> nothing / values[:1]": "both are 0 for values that are not",
     },
     checks=(
-        Check("rows whose first block is masked", "masks", 1.5, streams_right(_masked_first)),
         Check("blocks of other sizes", "other sizes", 1, streams_right(_sizes)),
         Check("double precision", "precision", 0.5, streams_right(_double)),
         Check("a maximum that rises and falls", "large scores", 2, streams_right(_up_and_down)),
@@ -75,7 +70,7 @@ HIDDEN = HiddenPart(
         Control("blocks are averaged", AVERAGED, 0),
         ANSWERS.edited(
             "the first block's maximum",
-            3.5,
+            4,
             (NEW, "new = torch.where(largest == -torch.inf, scores.amax(1, keepdim=True), largest)"),
         ),
         ANSWERS.edited("never rescaled", 0, ("torch.exp(largest - base)", "torch.ones_like(base)")),
@@ -84,9 +79,9 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("one maximum for all rows", 10, ("scores.amax(1, keepdim=True)", "scores.amax()")),
         ANSWERS.edited("upside down", 0, ("torch.exp(largest - base)", "torch.exp(base - largest)")),
         ANSWERS.edited("not divided", 0, ("mixed / total", "mixed")),
-        ANSWERS.edited("no maximum", 3.5, (NEW, "new = torch.zeros_like(largest)")),
-        ANSWERS.edited("nan after a masked block", 10.5, (BASE, "base = new")),
-        ANSWERS.edited("the block's own maximum", 9, (NEW, "new = scores.amax(1, keepdim=True)")),
+        ANSWERS.edited("no maximum", 4, (NEW, "new = torch.zeros_like(largest)")),
+        ANSWERS.edited("nan after a masked block", 9, (BASE, "base = new")),
+        ANSWERS.edited("the block's own maximum", 9.5, (NEW, "new = scores.amax(1, keepdim=True)")),
         ANSWERS.edited(
             "a product of three dimensions", 10, (MIXED, "mixed * factor + (weights[:, :, None] * values).sum(1)")
         ),

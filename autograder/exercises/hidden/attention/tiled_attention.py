@@ -104,7 +104,7 @@ ROWS_BY_TILES = """
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("tiles that a mask hides", "skipped tiles", 3, _skips),
+        Check("tiles that a mask hides", "skipped tiles", 4, _skips),
         Check(
             "lengths that are no multiple of a tile",
             "ragged lengths",
@@ -171,29 +171,35 @@ HIDDEN = HiddenPart(
             (WEIGHTED, "(torch.exp(scores - new[..., None]).half() @ value[:, columns].half()).float()"),
         ),
         ANSWERS.file("whole rows", 6),
-        ANSWERS.edited("whole rows, computed by tiles", 10.5, ("\n    both = ", ROWS_BY_TILES)),
+        ANSWERS.edited("whole rows, computed by tiles", 11, ("\n    both = ", ROWS_BY_TILES)),
         ANSWERS.file("the first tile decides", 6),
         ANSWERS.edited(
-            "a gradient of another shape", 6, ("return (by_query, by_key", "return (by_query, by_key.sum()")
+            "a gradient of another shape", 5, ("return (by_query, by_key", "return (by_query, by_key.sum()")
         ),
-        ANSWERS.edited("autograd", 6, ("\n    both = ", BY_AUTOGRAD)),
+        ANSWERS.edited("autograd", 5, ("\n    both = ", BY_AUTOGRAD)),
         ANSWERS.edited(
             "skips nothing",
-            11,
+            10,
             (ALL_TILES, "0, key.shape[1], 32"),
             (HIDDEN_PART, "torch.full_like(scores, -torch.inf).triu(1 + i - j) if causal else 0.0"),
             trap="Hidden tiles are skipped.",
         ),
+        ANSWERS.edited(
+            "scores computed twice",
+            9,
+            (SCORES, f"0.5 * ({SCORES} + {SCORES})"),
+            trap="2 a tile forward",
+        ),
         ANSWERS.edited("scores not scaled", 0, (SCORES, "query[:, rows] @ key[:, columns].mT")),
         ANSWERS.edited(
-            "gradients not scaled", 6, (" - delta[:, rows]) * query.shape[-1] ** (-0.5)", " - delta[:, rows])")
+            "gradients not scaled", 5, (" - delta[:, rows]) * query.shape[-1] ** (-0.5)", " - delta[:, rows])")
         ),
-        ANSWERS.edited("denominators as constants", 6, (" - delta[:, rows])", ")")),
-        ANSWERS.edited("one key too many", 7.5, (".triu(1)", ".triu(2)")),
+        ANSWERS.edited("denominators as constants", 5, (" - delta[:, rows])", ")")),
+        ANSWERS.edited("one key too many", 7, (".triu(1)", ".triu(2)")),
         ANSWERS.edited("lse to base 2", 12, ("return (output, lse)", "return (output, lse / math.log(2))")),
         ANSWERS.edited("the largest score as lse", 12, ("return (output, lse)", "return (output, lse * 0)")),
-        ANSWERS.edited("only the last tile's gradient", 6, ("by_query[:, rows] +=", "by_query[:, rows] =")),
-        ANSWERS.edited("shares and gradients swapped", 6, ("shares.mT @ grad", "by_scores.mT @ grad")),
+        ANSWERS.edited("only the last tile's gradient", 5, ("by_query[:, rows] +=", "by_query[:, rows] =")),
+        ANSWERS.edited("shares and gradients swapped", 5, ("shares.mT @ grad", "by_scores.mT @ grad")),
         ANSWERS.edited(
             "computes lse again",
             11,

@@ -70,7 +70,7 @@ SLIPS: tuple[Any, ...] = (
         ("bad), True):", "bad), True)):"),
     ),
     ("what was found is not kept", 3.5, True, ("passes[:middle] + bad", "passes[:middle]")),
-    ("halves of the whole only", 6, False, ("middle = (right + wrong) // 2", "middle = wrong - 1")),
+    ("halves of the whole only", 5.5, False, ("middle = (right + wrong) // 2", "middle = wrong - 1")),
     (
         "all are not verified first",
         7.5,
@@ -113,8 +113,8 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(8),
         *ANSWERS.styles(8),
-        Control("one by one", ONE_BY_ONE, 6),
-        Control("each pass alone", EACH_ALONE, 3),
+        Control("one by one", ONE_BY_ONE, 5.5),
+        Control("each pass alone", EACH_ALONE, 2.5),
         *(ANSWERS.edited(name, marks, *edits, below=below) for name, marks, below, *edits in SLIPS),
         *(Control(name, LINE.format(step), 0) for name, step in CONSTANTS.items()),
     ),

@@ -76,7 +76,7 @@ SLIPS: tuple[Any, ...] = (
     ("strides of inputs as they are", 14, "", (" * (size > 1)", "")),
     (
         "dimensions from the left",
-        14.9,
+        15.1,
         "below",
         ("[0] * (len(space) - len(shape)) + [", "["),
         ("strict=True)]", "strict=True)] + [0] * (len(space) - len(shape))"),
@@ -93,7 +93,7 @@ SLIPS: tuple[Any, ...] = (
     ("values never leave", 6, "below", ("free += [", "[")),
     ("the value with the next use leaves", 14, "below", ("max((n", "min((n")),
     ("the oldest value leaves", 17, "below", (FAR, "-list(home).index(n)")),
-    ("inputs are spilled", 15.4, "below", ("loser not in inputs and ", "")),
+    ("inputs are spilled", 14.4, "below", ("loser not in inputs and ", "")),
     ("one slot for all", 10, "below", ("slots.setdefault(loser, len(slots))", "slots.setdefault(loser, 0)")),
     ("outputs are not stored", 0, "", ("if name in outputs else []", "if False else []")),
     ("only the first output is stored", 17, "", ("if name in outputs else", "if name == [*outputs][0] else")),
@@ -113,7 +113,7 @@ HIDDEN = HiddenPart(
         Check(
             "many values at once",
             "registers",
-            1.5,
+            1,
             lowers(
                 drawn(Wish(30, 4, 7, 5, again=0.4), tight=True),
                 drawn(Wish(40, 6, 9, 6, again=0.4), tight=True),
@@ -149,7 +149,7 @@ HIDDEN = HiddenPart(
         Check(
             "inputs leave registers",
             "spilled inputs",
-            1.5,
+            2,
             lowers(
                 *[drawn(Wish(24, 5, 6, 6, again=0.5), tight=True)] * 2,
                 drawn(Wish(30, 4, 5, 6, again=0.5), tight=True),
@@ -174,7 +174,7 @@ HIDDEN = HiddenPart(
         *(ANSWERS.edited(name, 18, *edits) for name, *edits in RIGHT),
         *(ANSWERS.edited(name, marks, *edits, below=bool(below)) for name, marks, below, *edits in SLIPS),
         ANSWERS.file("every value through memory", 8.5, below=True),
-        ANSWERS.file("spills as the library does", 15.4, below=True),
+        ANSWERS.file("spills as the library does", 14.4, below=True),
         Control("no rows", "def lower_region(region):\n    return []\n", 0),
         ANSWERS.edited("comparisons are negated", 0, ("return rows", NEGATED)),
     ),

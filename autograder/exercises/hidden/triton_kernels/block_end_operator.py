@@ -20,7 +20,7 @@ BY_H = "by_h = grad_h + rstd * (g - g.mean(-1, keepdim=True) - normed * (g * nor
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("odd sizes", "odd sizes", 0.5, by_name(agrees(block_end, sized((1, 1), (2, 129), (3, 127)), NAMES))),
+        Check("odd sizes", "odd sizes", 0.25, by_name(agrees(block_end, sized((1, 1), (2, 129), (3, 127)), NAMES))),
         Check(
             "gradients through forward's mask",
             "gradients",
@@ -40,7 +40,7 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(6),
         ANSWERS.file("the dispatcher's library", 5.5),
-        ANSWERS.file("autograd in backward", 5),
+        ANSWERS.file("autograd in backward", 4.5),
         ANSWERS.edited(
             "dropped by where",
             6,
@@ -78,7 +78,7 @@ HIDDEN = HiddenPart(
             ("grad_y.sum(0)", "torch.sum(grad_y, dim=0)"),
         ),
         ANSWERS.file("a plain function", 0),
-        ANSWERS.file("no derivative", 3.5),
+        ANSWERS.file("no derivative", 3),
         ANSWERS.edited("another name", 0, ("lesson12::add_norm", "lesson12::block_end")),
         ANSWERS.edited("triton without asking", 0.5, ("if triton_runs_on(x):", "if True:")),
         ANSWERS.edited("no form", 5, ("operator.register_fake(forms)\n", "")),
@@ -113,7 +113,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "saves x",
-            5.5,
+            5,
             ("ctx.save_for_backward(output[0], inputs[3])", "ctx.save_for_backward(output[0], inputs[3], inputs[0])"),
             (
                 "(h, weight), (p, seed, eps) = (ctx.saved_tensors, ctx.rest)",
@@ -122,33 +122,33 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "residual in the context",
-            5.5,
+            5,
             ("ctx.rest = inputs[5:]", "ctx.rest = inputs[5:]\n    ctx.more = [inputs[2]]"),
         ),
         ANSWERS.edited(
             "saves the mask",
-            5.5,
+            5,
             ("ctx.rest = inputs[5:]", "ctx.rest = inputs[5:]\n    ctx.mask = factors(inputs[0], inputs[5], inputs[6])"),
             ("grad_x = by_h * factors(h, p, seed)", "grad_x = by_h * ctx.mask"),
         ),
         ANSWERS.edited(
             "keeps its arguments in a function",
-            5.5,
+            5,
             ("ctx.rest = inputs[5:]", "ctx.rest = inputs[5:]\n    ctx.more = lambda: inputs"),
         ),
         ANSWERS.edited(
             "keeps its arguments in a list for all calls",
-            5.5,
+            5,
             ("def save(ctx, inputs, output):", "KEPT = []\n\ndef save(ctx, inputs, output):\n    KEPT.append(inputs)"),
         ),
         ANSWERS.edited(
             "keeps its arguments as numbers",
-            5.5,
+            5,
             ("ctx.rest = inputs[5:]", "ctx.rest = inputs[5:]\n    ctx.more = inputs[0].tolist()"),
         ),
         ANSWERS.edited(
             "keeps a mask behind an output",
-            5.5,
+            5,
             (
                 "h = (residual + (x + bias) * factors(x, p, seed)).contiguous()",
                 "room = x.new_zeros(2, *x.shape)\n    h = room[0]\n"
@@ -171,7 +171,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited("eps of the default", 1.5, ("weight, shift, eps))", "weight, shift, 1e-05))")),
         ANSWERS.edited("no mask in backward", 5, ("grad_x = by_h * factors(h, p, seed)", "grad_x = by_h")),
-        ANSWERS.edited("gradient of the sum forgotten", 4, ("by_h = grad_h +", "by_h =")),
+        ANSWERS.edited("gradient of the sum forgotten", 3.5, ("by_h = grad_h +", "by_h =")),
         ANSWERS.edited(
             "weight and shift swapped",
             4.5,
