@@ -145,7 +145,8 @@ class _Grading:
 
     def record(self, counted: Mapping[str, float]) -> ExerciseRecord:
         """Return the record of the grading."""
-        if self.raised and all(error.unanswered for error in self.raised) and not any(map(_is_assessed, self.checks)):
+        unassessed = all(check.status is CheckStatus.ERROR for check in self.checks)
+        if self.raised and all(error.unanswered for error in self.raised) and unassessed:
             return not_found(self.exercise, self.raised[0].message)
         status, message = ExerciseStatus.GRADED, ""
         if self.ended is not None:
@@ -195,10 +196,6 @@ class _Grading:
         self.checks.append(
             CheckRecord(check.name, check.category, check.hidden, status, round(points, 6), check.points, message)
         )
-
-
-def _is_assessed(check: CheckRecord) -> bool:
-    return check.status is not CheckStatus.ERROR
 
 
 @contextlib.contextmanager

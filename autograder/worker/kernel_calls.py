@@ -39,14 +39,16 @@ class Operand:
         self.shape, self.ndim, self.dtype, self.device = memory.shape, memory.ndim, memory.dtype, memory.device
         self.numel, self.dim, self.element_size = memory.numel, memory.dim, memory.element_size
         self.size, self.stride, self.is_contiguous = memory.size, memory.stride, memory.is_contiguous
+        self.new_empty, self.new_ones, self.new_zeros = map(self._new, (None, 1, 0))
 
-    def new_empty(self, *size: Any, **options: Any) -> "Operand":
-        """Return a new tensor of this dtype."""
-        return self._make(torch.empty(*size, **{"dtype": self.dtype, **options, "device": "meta"}))
+    def new_full(self, size: Any, fill_value: float, **options: Any) -> "Operand":
+        """Return a new tensor of this dtype that holds one number."""
+        return self._new(fill_value)(size, **options)
 
-    def new_zeros(self, *size: Any, **options: Any) -> "Operand":
-        """Return a new tensor of this dtype that holds zeros."""
-        return self._make(torch.empty(*size, **{"dtype": self.dtype, **options, "device": "meta"}), 0)
+    def _new(self, value: float | None) -> Callable[..., "Operand"]:
+        return lambda *size, **options: self._make(
+            torch.empty(*size, **{"dtype": self.dtype, **options, "device": "meta"}), value
+        )
 
     def __getitem__(self, index: Any) -> "Operand":
         """Return a view, such as a row."""

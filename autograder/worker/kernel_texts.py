@@ -17,7 +17,7 @@ from autograder.protocol.requests.loads import Part
 from autograder.worker.kernel_calls import LauncherCall, LauncherError, Operand
 
 Names = dict[str, Any]
-_FUNCTIONS = (abs, bool, float, int, isinstance, len, range, tuple)
+_FUNCTIONS = (abs, all, any, bool, dict, enumerate, float, int, isinstance, len, list, range, str, sum, tuple, zip)
 BUILTINS: Names = {"math": math, **{each.__name__: each for each in _FUNCTIONS}}
 MAKES_BLOCK = "__block"  # the host refuses names of a text that begin with two underscores
 DTYPES = "float16 bfloat16 float32 float64 half float double int8 int16 int32 int64 uint8 int long bool".split()  # noqa: SIM905
@@ -145,17 +145,22 @@ def _of_blocks(of_blocks: Callable[..., Any], of_numbers: Callable[..., Any]) ->
 def torch_of_launchers(make: Callable[..., Operand]) -> SimpleNamespace:
     """Return what a launcher has of torch: dtypes, and new tensors, which `make` makes of their form."""
 
-    def like(of: Operand, value: float | None = None, **options: Any) -> Operand:
-        return make(torch.empty_like(of._memory, **_on_meta(options)), value)
+    def like(of: Operand, fill_value: float | None = None, **options: Any) -> Operand:
+        return make(torch.empty_like(of._memory, **_on_meta(options)), fill_value)
+
+    def new(fill_value: float | None) -> Callable[..., Operand]:
+        return lambda *size, **options: make(torch.empty(*size, **_on_meta(options)), fill_value)
 
     return SimpleNamespace(
         Tensor=(Operand,),  # for isinstance; no launcher makes one by itself
-        empty=lambda *size, **options: make(torch.empty(*size, **_on_meta(options))),
+        empty=new(None),
         empty_like=lambda of, **options: like(of, **options),
         empty_strided=lambda size, stride, **options: make(torch.empty_strided(size, stride, **_on_meta(options))),
-        full=lambda size, value, **options: make(torch.full(size, value, **_on_meta(options)), value),
+        full=lambda size, fill_value, **options: make(torch.full(size, fill_value, **_on_meta(options)), fill_value),
         full_like=like,
-        zeros=lambda *size, **options: make(torch.empty(*size, **_on_meta(options)), 0),
+        ones=new(1),
+        ones_like=lambda of, **options: like(of, 1, **options),
+        zeros=new(0),
         zeros_like=lambda of, **options: like(of, 0, **options),
         **{name: getattr(torch, name) for name in (*DTYPES, "contiguous_format", "preserve_format")},
     )

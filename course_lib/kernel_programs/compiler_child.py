@@ -19,6 +19,7 @@ from typing import Any
 CAPABILITY = 90
 TAKEN = {"words": "", "line": ""}
 BUILTINS = (abs, bool, float, int, isinstance, len, max, min, range, tuple)
+DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
 
 def main() -> None:
@@ -95,6 +96,7 @@ def _kernels(parts: Mapping[str, str]) -> Mapping[str, Any]:
     vars(offered).update(jit=_compiled(), cdiv=triton.cdiv, next_power_of_2=triton.next_power_of_2)
     builtins = {each.__name__: each for each in BUILTINS}
     names: dict[str, Any] = {"__builtins__": builtins, "__name__": "answer", "tl": tl, "triton": offered}
+    names["torch"] = SimpleNamespace(**{name: TorchDtype(f"torch.{name}") for name in DTYPES})  # for constants
     for part, text in parts.items():
         filename = f"<{part}>"
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)

@@ -130,7 +130,8 @@ class _Originals:
 @functools.cache
 def _originals(places: tuple[str, ...]) -> _Originals:
     named = [(file, place.partition(":")[2]) for place in places for file in _files_of(place.partition(":")[0])]
-    found = ((file, code, begins) for file, begins in named for code in _codes_in(file))
+    read = ((file, SourceFileLoader("compared", str(file)).get_code("compared"), begins) for file, begins in named)
+    found = ((file, code, begins) for file, whole, begins in read for code in functions_in(whole))
     return _Originals([_Original(file, code) for file, code, begins in found if code.co_qualname.startswith(begins)])
 
 
@@ -141,10 +142,6 @@ def _files_of(module: str) -> list[Path]:
     place = Path(next(iter((spec and spec.submodule_search_locations) or ["/nowhere"])), *rest)
     file = place.with_name(f"{place.name}.py")
     return sorted(place.rglob("*.py")) if place.is_dir() else [file] if file.is_file() else []
-
-
-def _codes_in(file: Path) -> Iterator[CodeType]:
-    return functions_in(SourceFileLoader("compared", str(file)).get_code("compared"))
 
 
 def functions_in(code: CodeType | None) -> Iterator[CodeType]:

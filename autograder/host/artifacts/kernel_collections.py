@@ -32,7 +32,8 @@ def growths(kernels: Kernels) -> Iterator[Growth]:
         if name in _reached({each for each, _ in calls[name]}, calls):
             yield Growth(function, function, "it calls itself; Triton compiles no recursion. Write a loop.")
     repeated = _reached({each for found in calls.values() for each, inside in found if inside}, calls)
-    several = {name for name, function in kernels.items() if any(map(_returns_several, ast.walk(function)))}
+    returns = [(name, each) for name in kernels for each in ast.walk(kernels[name]) if isinstance(each, ast.Return)]
+    several = {name for name, each in returns if isinstance(each.value, ast.Tuple)}
     for name, function in kernels.items():
         yield from _in_function(function, name in repeated, several)
 
@@ -63,10 +64,6 @@ def _nodes_of_loops(function: ast.FunctionDef) -> set[int]:
         if isinstance(node, ast.While) or (isinstance(node, ast.For) and words.called(node.iter) != UNROLLED)
     ]
     return ids_under(loops)
-
-
-def _returns_several(node: ast.AST) -> bool:
-    return isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple)
 
 
 def _in_function(function: ast.FunctionDef, repeated: bool, several: set[str]) -> Iterator[Growth]:

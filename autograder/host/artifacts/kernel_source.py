@@ -104,8 +104,8 @@ class _Function:
             self._require_name(name, is_base=id(name) in bases)
 
     def _require_name(self, node: ast.Name, *, is_base: bool) -> None:
-        name = node.id
-        if name in words.BUILTINS or (is_base and name in words.MODULES):
+        name, there = node.id, words.BUILTINS if self.kernel else words.BUILTINS | words.MORE_BUILTINS
+        if name in there or (is_base and name in words.MODULES):
             return
         if name in self.module:
             if self.kernel and not self.module[name]:
@@ -115,9 +115,8 @@ class _Function:
                 )
             return
         raise KernelRefusedError(
-            f"{self._at(node)} `{name}`, which the answer's cell does not define. There are what it "
-            "defines, `tl.`, `triton.` "
-            f"and `torch.` with a name, and {', '.join(sorted(words.BUILTINS))}."
+            f"{self._at(node)} `{name}`, which the answer's cell does not define. There are what it defines, `tl.`, "
+            f"`triton.` and `torch.` with a name, and {', '.join(sorted(there))}."
         )
 
     def _require_attribute(self, node: ast.Attribute) -> None:
@@ -137,9 +136,8 @@ class _Function:
             return
         if not self.kernel and name in words.COPIES:
             raise KernelRefusedError(
-                f"{self._at(node)} `.{name}()`, which copies or converts outside of the kernel, and a "
-                "copy costs a read and "
-                "a write of every element. Pass strides, and convert in the kernel."
+                f"{self._at(node)} `.{name}()`, which copies or converts outside of the kernel, and a copy reads and "
+                "writes every element. Pass strides, and convert in the kernel."
             )
         where = "a kernel" if self.kernel else "a launcher: it asks for shapes, makes empty tensors and launches"
         raise KernelRefusedError(f"{self._at(node)} `{short(node)}`, which is not there in {where}.")

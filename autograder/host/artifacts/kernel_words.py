@@ -8,9 +8,11 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_DTYPES = _words("bfloat16 float16 float32 float64 int16 int32 int64 int8 uint8")
 MODULES = ("math", "tl", "torch", "triton")
 """Names that stand only before a dot."""
 BUILTINS = _words("abs bool float int isinstance len max min range tuple")
+MORE_BUILTINS = _words("all any dict enumerate list str sum zip")  # in a launcher
 LANGUAGE = _words(
     "abs advance arange argmax argmin atomic_add atomic_cas atomic_max atomic_min atomic_xchg bfloat16 broadcast "
     "broadcast_to cast cdiv ceil clamp constexpr cos cumprod cumsum debug_barrier div_rn dot dtype erf exp exp2 "
@@ -30,17 +32,19 @@ OF_VALUES = _words(
 )
 """Attributes of a value in a kernel."""
 OF_TENSORS = _words(
-    "device dim dtype element_size is_contiguous itemsize ndim new_empty new_zeros numel shape size stride"
+    "device dim dtype element_size is_contiguous itemsize ndim new_empty new_full new_ones new_zeros numel shape "
+    "size stride"
 )
 """Attributes of a tensor in a launcher."""
 OF_TORCH = _words(
     "Tensor bfloat16 bool contiguous_format double empty empty_like empty_strided float float16 float32 float64 full "
-    "full_like half int int16 int32 int64 int8 long preserve_format uint8 zeros zeros_like"
+    "full_like half int int16 int32 int64 int8 long ones ones_like preserve_format uint8 zeros zeros_like"
 )
 """What `torch.` may stand before, in a launcher."""
 OF_TRITON = _words("cdiv next_power_of_2")
 """The same of `triton.`."""
-OF_MATH = _words("ceil floor inf log2 sqrt")
+OF_MATH = _words("ceil e exp floor inf log log2 pi prod sqrt")
+DTYPES = frozenset(f"{module}.{name}" for module in ("tl", "torch") for name in _DTYPES)
 COPIES = _words("contiguous clone copy_ to float half double reshape flatten")
 """Attributes with which a launcher would compute or copy."""
 
@@ -84,6 +88,8 @@ NODES: Fields = {
 OF_LAUNCHERS: Fields = {
     ast.Lambda: ("args", "body"),
     **dict.fromkeys((ast.GeneratorExp, ast.ListComp), ("elt", "generators")),
+    ast.Dict: ("keys", "values"),
+    ast.Set: ("elts",),
     ast.comprehension: ("target", "iter", "ifs"),
     ast.JoinedStr: ("values",),
     ast.FormattedValue: ("value", "conversion", "format_spec"),
@@ -104,6 +110,7 @@ IMPORTS = (
     "import triton",
     "import triton.language as tl",
     "from triton import language as tl",
+    *(f"from typing import {each}" for each in ("Any", "List", "Optional", "Tuple", "Union")),
 )
 ANNOTATIONS = ("tl.constexpr", "bool", "int", "float", "tl.int32", "tl.int64")
 """Annotations that a kernel's compiler or an operator's schema reads."""

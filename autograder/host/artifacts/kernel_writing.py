@@ -8,6 +8,7 @@ right one. Recursion goes as deep as a tree that came through the door for sourc
 import ast
 import contextlib
 import keyword
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,6 +21,8 @@ LARGEST = 2**64  # absolute value of an integer among constants
 MOST_SHIFT = 64  # bits of a shift, and exponent of an integer
 PLAIN = (bool, int, float, str, type(None), type(...))
 NUMBERS = (bool, int, float)
+NAMED: Mapping[str, float] = {f"math.{name}": getattr(math, name) for name in ("e", "inf", "pi")}
+_CALLS: Mapping[str, Callable[..., Any]] = {"float": float, "math.exp": math.exp, "math.sqrt": math.sqrt}
 _UNARY: Mapping[type, Callable[[Any], Any]] = {
     ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Not: operator.not_, ast.Invert: operator.invert,
 }  # fmt: skip
@@ -43,12 +46,12 @@ def written(statements: Sequence[ast.stmt]) -> str:
     Raises `KernelRefusedError` for what is neither a kernel nor a launcher nor a constant, and for each node or field
     that these do not have.
     """
-    tree = ast.Module([], [])
+    tree, named = ast.Module([], []), dict(NAMED)
     for statement in statements:
         if isinstance(statement, ast.FunctionDef):
             tree.body.append(_Function(statement).copy())
         elif isinstance(statement, ast.Assign | ast.AnnAssign):
-            tree.body.append(_constant_copy(statement))
+            tree.body.append(_constant_copy(statement, named))
         elif not (_does_nothing(statement) or is_main_guard(statement) or imports(statement, words.IMPORTS)):
             raise _not_here(statement)
     try:
@@ -57,8 +60,10 @@ def written(statements: Sequence[ast.stmt]) -> str:
         raise KernelRefusedError(f"The answer is not read: {error}.") from None
 
 
-def constant(node: ast.expr) -> Any:
+def constant(node: ast.expr, named: Mapping[str, Any] = NAMED) -> Any:
     """Return the value of a constant expression, whose integers stay below `LARGEST` at each step.
+
+    `named` has the numbers that names stand for; no texts or tuples, which would grow with each name.
 
     >>> constant(ast.parse("-(1 << 10) / 4", mode="eval").body)
     -256.0
@@ -67,10 +72,14 @@ def constant(node: ast.expr) -> Any:
     """
     if isinstance(node, ast.Constant) and type(node.value) in PLAIN:
         return _bounded(node.value)
+    if words.dotted(node) in named:
+        return named[words.dotted(node)]
+    if (call := _CALLS.get(words.called(node))) and not node.keywords:  # type: ignore[attr-defined]  # a call
+        return _bounded(call(*(constant(each, named) for each in node.args)))  # type: ignore[attr-defined]
     if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
-        return _bounded(_UNARY[type(node.op)](_number(node.operand)))
+        return _bounded(_UNARY[type(node.op)](_number(node.operand, named)))
     if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-        left, right = _number(node.left), _number(node.right)
+        left, right = _number(node.left, named), _number(node.right, named)
         grows = isinstance(node.op, ast.LShift | ast.RShift | ast.Pow) and isinstance(left, int)
         if grows and isinstance(right, int) and abs(right) > MOST_SHIFT:
             raise ValueError(f"a shift or an exponent of more than {MOST_SHIFT}")
@@ -78,8 +87,8 @@ def constant(node: ast.expr) -> Any:
     raise ValueError("it is computed from something other than numbers")
 
 
-def _number(node: ast.expr) -> Any:
-    value = constant(node)
+def _number(node: ast.expr, named: Mapping[str, Any]) -> Any:
+    value = constant(node, named)
     if type(value) not in NUMBERS:
         raise ValueError("it is computed from something other than numbers")
     return value
@@ -100,7 +109,8 @@ def constexpr_value(node: ast.expr | None) -> ast.expr | None:
     return None
 
 
-def _constant_copy(statement: ast.Assign | ast.AnnAssign) -> ast.stmt:
+def _constant_copy(statement: ast.Assign | ast.AnnAssign, named: dict[str, float]) -> ast.stmt:
+    """Return the statement with the value that the host computed, and keep a number under its names in `named`."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     names = [target.id for target in targets if isinstance(target, ast.Name)]
     inner = constexpr_value(statement.value)
@@ -109,13 +119,22 @@ def _constant_copy(statement: ast.Assign | ast.AnnAssign) -> ast.stmt:
     if value is None or len(names) < len(targets):
         raise _not_here(statement)
     try:
-        found = _expression(unparsed(ast.Constant(constant(value))))
+        found = _value(value, named)
     except (ValueError, ArithmeticError, TypeError) as error:
         raise _not_here(statement, f" ({error})") from None
     for name in names:
         refuse_name(name, statement)
+    with contextlib.suppress(ValueError):
+        named |= dict.fromkeys(names, _number(found, {}))
     whole = ast.Call(_expression(CONSTEXPR), [found], []) if is_constexpr else found
     return ast.copy_location(ast.Assign([ast.Name(name, ast.Store()) for name in names], whole), statement)
+
+
+def _value(node: ast.expr, named: Mapping[str, Any]) -> ast.expr:
+    if isinstance(node, ast.Tuple):
+        return ast.Tuple([_value(each, named) for each in node.elts], ast.Load())
+    dtype = words.dotted(node)
+    return _expression(dtype if dtype in words.DTYPES else unparsed(ast.Constant(constant(node, named))))
 
 
 def _expression(text: str) -> ast.expr:
@@ -205,17 +224,17 @@ class _Function:
 
     def _simpler(self, node: ast.AST) -> ast.AST:
         """Return the statement in whose form another one is written, which does the same here."""
-        new: ast.AST = node
+        new, exc = node, getattr(node, "exc", None)  # what a statement raises
         if isinstance(node, ast.Expr) and (_does_nothing(node) or words.called(node.value) in words.FOR_THE_COMPILER):
             new = ast.Pass()
         elif isinstance(node, ast.AnnAssign) and _known_annotation(node.annotation) != CONSTEXPR:
             if node.value is None:
                 raise KernelRefusedError(f"{self._at(node, 'has')} `{short(node)}` without a value.")
             new = ast.Assign([node.target], node.value)
-        elif not self._kernel and isinstance(node, ast.Raise) and words.called(node.exc) in words.ERRORS:
-            assert isinstance(node.exc, ast.Call)
-            if len(node.exc.args) < 2 and not node.exc.keywords and node.cause is None:
-                new = ast.Assert(ast.Constant(False), node.exc.args[0] if node.exc.args else None)
+        elif not self._kernel and (words.called(exc) or unparsed(exc)) in words.ERRORS:
+            args, keywords = (getattr(exc, name, []) for name in ("args", "keywords"))
+            if len(args) < 2 and not keywords and getattr(node, "cause", None) is None:
+                new = ast.Assert(ast.Constant(False), args[0] if args else None)
         elif not self._kernel and isinstance(node, ast.FunctionDef) and not node.decorator_list:
             body = [each for each in node.body if not _does_nothing(each)]
             if len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None:
@@ -229,13 +248,13 @@ class _Function:
             raise KernelRefusedError(
                 f"{self._at(node)} `{short(node)}`: {what} cannot have it here. {remedies.get(type(node), '')}".rstrip()
             )
-        if isinstance(node, ast.keyword) and node.arg is None:
+        if isinstance(node, ast.keyword) and node.arg is None and self._kernel:
             raise KernelRefusedError(f"{self._at(node)} `**`: write each argument by its name.")
         if isinstance(node, ast.arguments) and (node.vararg or node.kwarg or node.posonlyargs):
             raise KernelRefusedError(
                 f"`{self._function.name}` takes `*` or `**` or `/`: write each parameter by its name."
             )
-        if isinstance(node, ast.Assign) and len(node.targets) > 1:
+        if isinstance(node, ast.Assign) and len(node.targets) > 1 and self._kernel:
             raise KernelRefusedError(f"{self._at(node, 'assigns twice')}: Triton takes one `=` a line.")
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             raise KernelRefusedError(
@@ -247,7 +266,7 @@ class _Function:
     def _require_fields(self, node: ast.AST, known: Sequence[str]) -> None:
         for field in node._fields:
             value = getattr(node, field, None)
-            is_name = field in ("name", "id", "attr", "arg") and field in known
+            is_name = field in ("name", "id", "attr", "arg") and field in known and (type(node), value) != _STARS
             if field not in known and value and (type(node), field) not in _LEFT_OUT:
                 raise KernelRefusedError(f"{self._at(node)} {_CALLED.get(field, f'`{field}`')}, which is not run here.")
             if is_name and not (isinstance(value, str) and value.isidentifier() and not keyword.iskeyword(value)):
@@ -303,6 +322,7 @@ _NEEDED: Mapping[type[ast.AST], Mapping[str, Any]] = {
     ast.For: {"orelse": []},
     ast.While: {"orelse": []},
 }
+_STARS = (ast.keyword, None)  # `**options` in a call, whose names are texts
 _LEFT_OUT = {(ast.arg, "annotation"), (ast.Constant, "kind"), (ast.AnnAssign, "simple")}
 _CALLED = {
     "orelse": "an `else` of a loop",

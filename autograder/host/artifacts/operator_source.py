@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from autograder.host import source_text
+from autograder.host.artifacts.kernel_writing import short
 from autograder.host.source_text import UnreadableSourceError, parsed, unparsed
 from course_lib.graph.data.targets import ATTRIBUTES, DTYPES, METHODS, functions
 
@@ -158,7 +159,7 @@ class _Text:
                 line = f"line {node.lineno}: " if hasattr(node, "lineno") else ""
                 raise OperatorTextRefusedError(
                     f"The text of the operators runs alone, in a worker that knows PyTorch and no other code: {line}"
-                    f"`{_short(node)}`: {problem}"
+                    f"`{short(node)}`: {problem}"
                 )
 
     def _problems(self, node: ast.AST) -> Iterator[str]:
@@ -286,7 +287,3 @@ def _is_of_torch(dotted: str) -> bool:
         or dotted in known
         or any(each.startswith(f"{packet}.") for each in known if packet.startswith("torch.ops.aten."))
     )
-
-
-def _short(node: ast.AST) -> str:
-    return unparsed(node).split("\n")[0][:80] or type(node).__name__

@@ -154,11 +154,8 @@ class Contest:
         if self.device == "cpu":
             return HostMemory(forms)
         problems = len(forms) // len(self._forms)
-        return DeviceMemory(forms, self._input_forms * problems, self.gpu)
-
-    @property
-    def _input_forms(self) -> list[torch.Tensor]:
-        return [torch.empty(s.shape, dtype=s.dtype, device="meta") for s in self._inputs]
+        of_inputs = [torch.empty(s.shape, dtype=s.dtype, device="meta") for s in self._inputs]
+        return DeviceMemory(forms, of_inputs * problems, self.gpu)
 
     @functools.cached_property
     def _forms(self) -> list[torch.Tensor]:

@@ -285,9 +285,8 @@ def _otherwise_called(artifact: Artifact, model: Scheduled) -> str:
             if call.is_of(target) and missing:
                 given = ", ".join(map(str, call.numbers)) or "no numbers"
                 return (
-                    f"In the model {model.name} {target} is called with {given}; "
-                    f"the model has {', '.join(map(str, literals))}: probability, mode and eps are to be carried over. "
-                    f"{model.reason}"
+                    f"In the model {model.name} {target} is called with {given}; the model has "
+                    f"{', '.join(map(str, literals))}: probability, mode and eps are to be carried over. {model.reason}"
                 ).rstrip()
     return ""
 

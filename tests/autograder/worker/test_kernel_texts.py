@@ -80,6 +80,13 @@ def test_a_launcher_may_make_its_tensors_in_a_generator_or_a_list() -> None:
             "both = torch.empty_strided((2, n), (n, 1)); assert isinstance(both, torch.Tensor)",
             [0.0, 1.0, 2.0, 3.0, 4.0],
         ),
+        ("both = torch.ones((2, n))", [1.0] * 5),
+        ("both = torch.ones_like(torch.full(size=(2, n), fill_value=3.0))", [1.0] * 5),
+        ("both = torch.full_like(torch.empty((2, n)), fill_value=3.0)", [3.0] * 5),
+        ("both = x.new_full((2, n), fill_value=3.0)", [3.0] * 5),
+        ("both = x.new_ones(2, n, dtype=torch.float64)", [1.0] * 5),
+        ("both = torch.full(**{'size': list((2, *x.shape)), 'fill_value': sum([1.0, 2])})", [3.0] * 5),
+        ("both = torch.full((2, n), {torch.float32: 3.0, torch.float16: 4.0}[x.dtype])", [3.0] * 5),
     ],
 )
 def test_a_launcher_makes_tensors_of_one_value_and_of_any_strides(made: str, first: list[float]) -> None:
@@ -90,6 +97,21 @@ def test_a_launcher_makes_tensors_of_one_value_and_of_any_strides(made: str, fir
 def test_no_launcher_makes_a_tensor_of_another_object() -> None:
     with pytest.raises(TypeError, match="not callable"):
         ran(made="both = torch.Tensor('both', x, lambda form: form)")
+
+
+@pytest.mark.parametrize(
+    ("made", "error", "said"),
+    [
+        ("both = sum([x, x])", LauncherError, "computes with a tensor"),
+        ("both = all(list([x]))", LauncherError, "computes with a tensor"),
+        ("both = x.new_ones(2, n); fill_kernel[(2,)](x, both, n, **{'BLOCK': 8, 'warmup': True})", TypeError, "warmup"),
+        ("both = x.new_ones(2, n); fill_kernel[(2,)](x, both, n, BLOCK=8, **{'grid': (1,)})", TypeError, "grid"),
+        ("both = x.new_full((1 << 30, n), 0)", LauncherError, "at most"),
+    ],
+)
+def test_functions_on_plain_values_and_a_dict_of_arguments_open_nothing(made: str, error: type, said: str) -> None:
+    with pytest.raises(error, match=said):
+        ran(made=made)
 
 
 def test_a_part_of_an_input_is_no_result() -> None:

@@ -52,7 +52,7 @@ GIVEN = frozenset(
 )
 OF_VALUES = frozenset(
     """
-    __module__ __name__ append children compile dim eval forward get get_submodule items keys load_state_dict
+    __module__ __name__ add append children compile dim eval forward get get_submodule items keys load_state_dict
     model modules named_children named_modules named_parameters parameters partition pop
     register_load_state_dict_pre_hook register_state_dict_post_hook removeprefix removesuffix replace requires_grad
     shape size split startswith state_dict train training update values

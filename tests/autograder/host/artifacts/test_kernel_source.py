@@ -54,6 +54,8 @@ IN_KERNELS = {
     "x = double(x)": "add `@triton.jit`",
     "if isinstance(n, int): x += 1": "a number of the interpreter is a tensor",
     "if n is 0: x += 1": "compares with None only",
+    "x = sum([x, x])": "`sum`, which the answer's cell does not define",
+    "x = {0: x}[0]": "a kernel cannot have it",
 }
 KEPT = """
 @triton.jit
@@ -92,6 +94,11 @@ IN_LAUNCHERS = {
     "n = (lambda a: [a for b in (a,)])(b)": "`b`, which",
     "n = [lambda a=a: a for b in (1,)]": "`a`, which",
     "x = F.gelu(x)": "`F.gelu`",
+    "x = str('{0.__class__}').format(x)": ".format`, which is not there",
+    "x = {'a': 1}.__class__": ".__class__`, which is not there",
+    "x = dict(a=1).setdefault('b', [])": ".setdefault`, which is not there",
+    "x = {**{'a': np}}": "`np`, which",
+    "raise np": "cannot have it",
 }
 
 
@@ -143,6 +150,14 @@ def test_ordinary_kernels_are_taken(line: str) -> None:
         "n: int = x.numel()",
         "if x.ndim != 1: raise ValueError(f'{x.shape}')",
         "if x.ndim != 1: raise RuntimeError()",
+        "if x.ndim != 1: raise ValueError",
+        'if x.ndim != 1: raise ValueError(f"{x.shape}: it\'s {str(x.dtype)!r}")',
+        "options = {'BLOCK': 128}; double_kernel[(1,)](x, out, 3, **options)",
+        "n = sum(list(x.shape)) + math.prod(x.shape[:-1])",
+        "rows = n = x.shape[0]",
+        "for i, (a, b) in enumerate(zip(x.shape, out.shape)): assert a == b, str(i)",
+        "assert x.dtype in {torch.float16, torch.float32} and all(n > 0 for n in x.shape)",
+        "out = x.new_full(x.shape, fill_value=0.0)",
         "def grid(meta: int) -> tuple:\n        'Return it.'\n        return (factor, meta)",
     ],
 )
@@ -169,6 +184,14 @@ def test_a_launcher_reaches_nothing_but_shapes_and_launches(line: str, said: str
         ("import os", "Remove it: `tl`"),
         ("import math, os", "Remove it: `tl`"),
         ("@triton.autotune(configs=[], key=[])\n@triton.jit\ndef f(x):\n    pass", "only `@triton.jit`"),
+        ("SEEN = [0]", "computed from something other"),
+        ("SEEN = {}", "computed from something other"),
+        ("T = 'a'\nU = (T, T)", "computed from something other"),
+        ("U = (1, 1)\nV = (U, U)", "computed from something other"),
+        ("U = float(float)", "computed from something other"),
+        ("U = math.exp(1000)", "range"),
+        ("U = float('nan')", "no real number"),
+        ("U = torch.empty", "computed from something other"),
         ("class A: pass", "neither a function nor a constant"),
         ("def f(x=exec('1')): pass", "`f`, line 1, has the default `exec('1')`"),
         ("def f(x, calls=[]): pass", "has the default `[]`"),
@@ -196,6 +219,13 @@ def test_what_does_the_task_by_itself_is_refused() -> None:
 def test_options_for_the_compiler_are_taken() -> None:
     top = "@triton.jit(do_not_specialize=['n'], noinline=True)\ndef helper(x, n):\n    return x\nFACTOR = 3"
     assert checked_kernels({"answer": text("x = helper(x, n)", top=top)}).launchers
+
+
+def test_constants_are_computed_of_others_before_the_text_runs() -> None:
+    top = "import math\nfrom typing import Optional, Tuple\nFACTOR = 1024\nHALF: int = FACTOR // 2\nLOW = -float('inf')"
+    top += "\nROOT = tl.constexpr(math.sqrt(2 / math.pi))\nSIZES = (HALF, -HALF)\nDTYPE = torch.float32"
+    written = checked_kernels({"answer": text("x = x * ROOT", "n: Optional[int] = SIZES[0]", top=top)}).parts["answer"]
+    assert "HALF = 512\nLOW = -1e309\nROOT = tl.constexpr(0.7978845608028654)\nSIZES = (512, -512)" in written
 
 
 def test_the_usual_imports_are_taken_and_dropped() -> None:
