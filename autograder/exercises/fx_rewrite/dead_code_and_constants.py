@@ -13,6 +13,8 @@ from autograder.host.traced import Program, TensorSpec
 
 WIDTH = 8
 ROWS = TensorSpec((4, WIDTH))
+LARGE = ((TensorSpec((5, WIDTH), scale=100.0),),)
+"""Numbers so large that what they exceed shows; no pass sees them."""
 
 
 LEFT = "A call is left that nobody reads, or that reads buffers alone and could be computed beforehand."
@@ -26,10 +28,11 @@ def tidied(
     counts: Mapping[str, int] | None = None,
     reason: str = "",
     warning: str = "",
+    others: tuple[tuple[TensorSpec, ...], ...] = ((TensorSpec((1, WIDTH)),),),
 ) -> Rewriting:
     """Return a program of x (4, 8), its number of calls after the pass, and of the calls with an effect in `counts`."""
     build = program if isinstance(program, type) else lambda: program
-    made = Program(f"`{name}`", build, (ROWS,), 0, ((TensorSpec((1, WIDTH)),),), reason, buffers=True)
+    made = Program(f"`{name}`", build, (ROWS,), 0, others, reason, buffers=True)
     return Rewriting(made, calls, counts or {}, wrong_turns=turns, warning=warning, left=LEFT, effects=True)
 
 
@@ -150,11 +153,21 @@ class Changed(Buffers):
         return x * c + self.shift.neg()
 
 
+class Exceeded(Buffers):
+    """A result that is false for all but large numbers, and a constant."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (rows, 8) to (rows, 8)."""
+        return x + (x > 40) * self.scale - self.shift.neg()
+
+
+SELDOM = "What reads x is no constant, also where its result is the same for most numbers."
 TRAINED = "Training will change self.weight: what is computed from a parameter is no constant."
 NO_CONSTANT = "What somebody writes to, itself or through a view of it, is no constant."
 NO_CONSTANTS = [
     tidied("x * (self.weight - 1) + self.shift.neg()", Trained, 3, reason=TRAINED, warning=TRAINED),
     tidied("c = self.scale.sin(); c.mul_(2); return x * c + self.shift.neg()", Changed, 4, warning=NO_CONSTANT),
+    tidied("x + (x > 40) * self.scale - self.shift.neg()", Exceeded, 4, reason=SELDOM, others=LARGE),
 ]
 
 EXERCISE = Exercise(
@@ -177,7 +190,7 @@ EXERCISE = Exercise(
         Check("what writes stays, and what draws", "side effects", 1, rewritten([KEPT, DRAWN], continued=True)),
         Check("calls on buffers are computed beforehand", "constants", 1.5, rewritten(CONSTANTS, continued=True)),
         Check(
-            "what training or a write changes is no constant",
+            "what training, a write or an input changes is no constant",
             "refusals",
             0.5,
             rewritten(NO_CONSTANTS, together=True, continued=True),

@@ -4,7 +4,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from autograder.exercises.fx_rewrite.dead_code_and_constants import MOVES, NO_CONSTANT, TRAINED, Buffers, tidied
+from autograder.exercises.fx_rewrite.dead_code_and_constants import (
+    LARGE,
+    MOVES,
+    NO_CONSTANT,
+    SELDOM,
+    TRAINED,
+    Buffers,
+    tidied,
+)
 from autograder.exercises.hidden.answer_files import NO_OPERATORS, Answers
 from autograder.host.checks.rewrite_checks import rewritten
 from autograder.host.exercise import Check, HiddenPart
@@ -121,6 +129,16 @@ class _BufferWritten(Buffers):
         return x * (self.shift + 1) + self.scale.exp()
 
 
+class _Limited(Buffers):
+    def forward(self, x: Tensor) -> Tensor:
+        return x * (x.clamp(-60, 60) == x) + self.scale.exp()
+
+
+class _OneNumber(Buffers):
+    def forward(self, x: Tensor) -> Tensor:
+        return x + (x == 0.375) * self.shift - self.scale.exp()
+
+
 class _ReadsBuffer(Buffers):
     def forward(self, x: Tensor) -> Tensor:
         x.add_(self.scale.exp())
@@ -141,6 +159,8 @@ CHANGING = [
         7,
         warning=NO_CONSTANT,
     ),
+    tidied("x * (x.clamp(-60, 60) == x) + self.scale.exp()", _Limited, 4, reason=SELDOM, others=LARGE),
+    tidied("x + (x == 0.375) * self.shift - self.scale.exp()", _OneNumber, 4, reason=SELDOM),
     tidied("x.add_(self.scale.exp()); return x * 2", _ReadsBuffer, 2),
 ]
 
@@ -184,12 +204,15 @@ HIDDEN = HiddenPart(
         Check("writes of other kinds", "side effects", 0.5, rewritten(WRITES, together=True)),
         Check("random numbers", "side effects", 0.5, rewritten(RANDOM, together=True)),
         Check("parameters are no constants", "refusals", 0.5, rewritten(PARAMETERS, together=True)),
-        Check("what is written to is no constant", "refusals", 0.5, rewritten(CHANGING, together=True)),
+        Check(
+            "what is written to, or reads an input, is no constant", "refusals", 0.5, rewritten(CHANGING, together=True)
+        ),
         Check("constants in other forms", "constants", 1.5, rewritten(FORMS)),
     ),
     controls=(
         ANSWERS.reference(8),
         ANSWERS.file("torch's own dead code elimination", 1.5),
+        ANSWERS.file("constants by their values", 4.8),
         ANSWERS.file("traced again with buffers", 4.25),
         ANSWERS.edited("parameters are constants, too", 4.8, ("if not isinstance(tensor, nn.Parameter):", "if True:")),
     ),
