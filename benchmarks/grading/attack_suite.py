@@ -37,9 +37,11 @@ def main() -> int:
     answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False, env=environment)
     seconds = time.monotonic() - started
     said = answer.stdout.strip().splitlines()
-    print("\n".join(line for line in said if line.startswith(("FAILED", "ERROR"))) or "no attack succeeded")
+    failures = "\n".join(line for line in said if line.startswith(("FAILED", "ERROR")))
+    stopped = "no attack succeeded" if answer.returncode == 0 else f"the tests did not end: status {answer.returncode}"
+    print(failures or stopped)
     counts = [line.strip("= ") for line in said if re.search(r"\d+ (passed|failed)", line)]
-    print(counts[-1] if counts else "pytest said nothing")
+    print(counts[-1] if counts else "pytest printed no number of tests")
     print(f"cores, load before it began  {cores}, {load:.1f}")
     print(f"strongest level here         {open_sandbox().level}")
     print(f"seconds                      {seconds:.0f}, target {TARGET_S}")
