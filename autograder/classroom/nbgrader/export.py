@@ -35,6 +35,7 @@ from autograder.classroom.report.own_marks import PAGE, NotebookMarks, feedback_
 from autograder.classroom.term.due_dates import rules_in
 from autograder.classroom.term.lateness import Lateness
 from autograder.classroom.whole_files import write_whole
+from autograder.course_settings import Settings
 from autograder.exercises import of_assignment
 from autograder.exercises.answer_cells import CHECK
 from autograder.host.report.wording import number
@@ -140,18 +141,23 @@ def points_of(gradebook: Gradebook, assignment: str, student: str) -> float | No
     return round(max(0.0, submission.score - (submission.late_submission_penalty or 0.0)), DECIMALS)
 
 
-def marks_by_student(gradebook: Gradebook) -> dict[str, tuple[NotebookMarks, ...]]:
-    """Return the marks of each student in the gradebook, by id, for all notebooks that somebody handed in."""
+def marks_by_student(gradebook: Gradebook, rules: Settings) -> dict[str, tuple[NotebookMarks, ...]]:
+    """Return the marks of each student in the gradebook, by id, for the course's notebooks that somebody handed in."""
     submissions = {(s.assignment.name, s.student.id): s for s in gradebook.db.query(SubmittedAssignment)}
     given = or_(Grade.auto_score.isnot(None), Grade.manual_score.isnot(None))
     query = gradebook.db.query(SubmittedNotebook.assignment_id).join(Grade, Grade.notebook_id == SubmittedNotebook.id)
     scored = {found for (found,) in query.filter(given).distinct()}
     dropped = _dropped(gradebook)
-    assignments = sorted({s.assignment for s in submissions.values()}, key=lambda assignment: str(assignment.name))
+    late = lateness_in(gradebook, rules)
+    handed_in = {s.assignment for s in submissions.values() if rules.has(s.assignment.name)}
+    assignments = sorted(handed_in, key=lambda assignment: str(assignment.name))
     found: dict[str, tuple[NotebookMarks, ...]] = {}
     for student in gradebook.students:
         own = [(each, submissions.get((each.name, student.id))) for each in assignments]
-        found[student.id] = tuple(_marks(each, one, scored, dropped[each.name]) for each, one in own)
+        why = late.get(student.id, {})
+        found[student.id] = tuple(
+            _marks(each, one, scored, dropped[each.name], why.get(each.name)) for each, one in own
+        )
     return found
 
 
@@ -164,7 +170,9 @@ def _dropped(gradebook: Gradebook) -> dict[str, list[str]]:
     return by_notebook
 
 
-def _marks(assignment: Any, submission: Any, scored: Collection[str], dropped: Sequence[str]) -> NotebookMarks:
+def _marks(
+    assignment: Any, submission: Any, scored: Collection[str], dropped: Sequence[str], late: Lateness | None
+) -> NotebookMarks:
     without = [f"{', '.join(dropped)}: not counted"] if dropped else []
     name, due = str(assignment.name), assignment.duedate
     if submission is None:
@@ -175,6 +183,7 @@ def _marks(assignment: Any, submission: Any, scored: Collection[str], dropped: S
         return NotebookMarks(name, 0.0, submission.max_score, False, ("handed in, without a mark so far", *without))
     penalty = submission.late_submission_penalty or 0.0
     notes = [f"after {number(round(penalty, 2))} for handing in late"] if penalty else []
+    notes += [late.sentence.rstrip(".")] if late else []
     notes += [f"you had time until {end_of(due, submission.extension)}"] if submission.extension and due else []
     notes += ["a person still reads a part of it"] if submission.needs_manual_grade else []
     return NotebookMarks(name, max(0.0, submission.score - penalty), submission.max_score, True, (*notes, *without))
@@ -184,7 +193,7 @@ def write_marks(course: "Course") -> None:
     """Write the page of each student into the folder of their feedback."""
     with course.gradebook() as gradebook:
         names = {s.id: " ".join(filter(None, (s.first_name, s.last_name))) or s.id for s in gradebook.students}
-        for student, rows in marks_by_student(gradebook).items():
+        for student, rows in marks_by_student(gradebook, course.rules()).items():
             folder = course.feedback / student
             linked = [row.notebook for row in rows if (folder / feedback_page(row.notebook)).is_file()]
             write_whole(folder / PAGE, marks_html(names[student], rows, linked))

@@ -140,7 +140,7 @@ class ReleaseToEach(ExchangeReleaseFeedback):
         pattern, excluded = self.src_path, self.coursedir.student_id_exclude
         without = []
         with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
-            marks = marks_by_student(gradebook)
+            marks = marks_by_student(gradebook, rules_in(self.config))
         for folder in sorted(Path("/").glob(f"{pattern.lstrip('/')}/")):
             student = folder.parent.name
             if not (folder / SECRET).is_file() or not (folder / TIMESTAMP).is_file():

@@ -43,7 +43,7 @@ def lateness_in(gradebook: Gradebook, rules: Settings, student: str = "") -> dic
     if student:
         submissions = submissions.filter(SubmittedAssignment.student_id == student)
     for one in submissions:
-        if one.total_seconds_late and (not rules.notebooks or one.assignment.name in rules.notebooks):
+        if one.total_seconds_late and rules.has(one.assignment.name):
             late = (one.assignment.duedate, one.assignment.name, one.total_seconds_late)
             found.setdefault(one.student.id, []).append(late)
     return {who: latenesses([late[1:] for late in sorted(of_one)], rules) for who, of_one in found.items()}

@@ -21,6 +21,7 @@ from autograder.classroom.nbgrader.release import ReleaseError, release
 from autograder.course_settings import SettingsError
 from autograder.exercises import find, of_assignment
 from autograder.host.records import ExerciseRecord, ExerciseStatus
+from tests.autograder.classroom.nbgrader.changed_settings import with_settings
 from tests.autograder.classroom.nbgrader.small_course import base, course, graded, place
 from tests.autograder.classroom.nbgrader.test_cycle import ANSWER, NAME, gradebook_of
 
@@ -86,7 +87,7 @@ def test_a_release_brings_the_courses_rule_for_assistants_into_each_folder(
     course: Course, tmp_path: Path, policy: AssistantPolicy
 ) -> None:
     changed = with_source(course, tmp_path / "source", another_text)
-    release(dropping(changed, f'assistants = "{policy}"'), [NAME])
+    release(with_settings(changed, f'assistants = "{policy}"'), [NAME])
     for folder in (course.release, course.release / NAME):
         rule = (folder / "AGENTS.md").read_text()
         assert rule.startswith(f"# Rule for AI assistants: {policy.replace('-', ' ')}")
@@ -99,7 +100,7 @@ def test_a_release_brings_the_courses_rule_for_assistants_into_each_folder(
 def test_a_wrong_rule_for_assistants_is_one_sentence_and_releases_nothing(course: Course, value: str) -> None:
     before = state(course)
     with pytest.raises(SettingsError) as caught:
-        release(dropping(course, f"assistants = {value}"), [NAME])
+        release(with_settings(course, f"assistants = {value}"), [NAME])
     assert "course.toml: assistants is " in str(caught.value)
     assert str(caught.value).endswith('; expected one of "open", "teach-only", "none".')
     assert "\n" not in str(caught.value)
@@ -107,7 +108,7 @@ def test_a_wrong_rule_for_assistants_is_one_sentence_and_releases_nothing(course
 
 
 def test_a_course_without_the_setting_teaches_only(course: Course) -> None:
-    assert read_policy(dropping(course, "").settings) is AssistantPolicy.TEACH_ONLY
+    assert read_policy(with_settings(course, "").settings) is AssistantPolicy.TEACH_ONLY
     assert read_policy(course.settings.with_name("nowhere")) is AssistantPolicy.TEACH_ONLY
 
 
@@ -120,13 +121,6 @@ def in_report(done: Graded) -> dict[str, tuple[float, float]]:
     return {record.student: (record.points, record.max_points) for record in done.records}
 
 
-def dropping(course: Course, text: str) -> Course:
-    course.settings.parent.mkdir(exist_ok=True)
-    path = course.journal.with_name("course.toml")
-    path.write_text(text)
-    return replace(course, settings=path)
-
-
 def test_a_dropped_exercise_is_shown_and_counts_nothing_anywhere_until_it_counts_again(course: Course) -> None:
     own = find(ANSWER).points
     with gradebook_of(course) as gradebook:
@@ -134,7 +128,7 @@ def test_a_dropped_exercise_is_shown_and_counts_nothing_anywhere_until_it_counts
         gradebook.db.commit()
     assert marks(graded(course)) == {"ada": (own, MOST), "bob": (2.5, MOST)}
 
-    done = graded(dropping(course, f'dropped = ["{ANSWER}"]'))
+    done = graded(with_settings(course, f'dropped = ["{ANSWER}"]'))
 
     assert marks(done) == in_report(done) == {"ada": (0.0, MOST - own), "bob": (0.0, MOST - own)}
     assert f"{ANSWER} (not counted)" in done.text
@@ -143,7 +137,7 @@ def test_a_dropped_exercise_is_shown_and_counts_nothing_anywhere_until_it_counts
     assert "left this exercise out of the marks" in page
     assert "6 / 6" in page
 
-    done = graded(dropping(course, ""))
+    done = graded(with_settings(course, ""))
     assert marks(done) == {"ada": (own, MOST), "bob": (2.5, MOST)}
     assert in_report(done) == marks(done)
     assert done.failures == ()
@@ -168,7 +162,7 @@ def test_a_mark_that_a_person_gave_is_in_the_report_and_a_newer_hand_in_is_liste
 
 
 def test_a_release_while_an_exercise_is_dropped_does_not_count_it(course: Course) -> None:
-    changed = dropping(course, f'dropped = ["{ANSWER}"]')
+    changed = with_settings(course, f'dropped = ["{ANSWER}"]')
     graded(changed)
     release(changed, [NAME])
     with gradebook_of(course) as gradebook:
@@ -187,7 +181,7 @@ def test_a_release_while_an_exercise_is_dropped_does_not_count_it(course: Course
 def test_a_wrong_name_is_refused_before_anything_is_entered(
     course: Course, tmp_path: Path, text: str, words: str
 ) -> None:
-    before, changed = state(course), dropping(with_source(course, tmp_path / "source", another_text), text)
+    before, changed = state(course), with_settings(with_source(course, tmp_path / "source", another_text), text)
     with pytest.raises(SettingsError, match=words):
         graded(changed)
     with pytest.raises(SettingsError, match=words):

@@ -74,6 +74,8 @@ def test_the_same_points_and_the_same_reason_stand_everywhere(course: Course) ->
     assert f"ada · {NAME}: {sentence} This costs {number(FULL_POINTS * 0.1)} points." in done.text
     for page in (course.feedback / "ada" / NAME / f"{NAME}.html", done.page.parent / "students" / "ada.html"):
         assert sentence in page.read_text()
+    own = f"after {number(FULL_POINTS * 0.1)} for handing in late; {sentence.removesuffix('.')}"
+    assert own in (course.feedback / "ada" / "marks.html").read_text()
     assert f',2,1,"{sentence}"' in done.csv.read_text()
     (record,) = [record for record in done.records if record.student == "ada"]
     assert sum(exercise.points for exercise in record.exercises) == FULL_POINTS

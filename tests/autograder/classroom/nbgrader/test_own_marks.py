@@ -9,8 +9,8 @@ from autograder.classroom.nbgrader.course import Course, quiet_additions
 from autograder.classroom.nbgrader.quarantine import SECRET
 from autograder.classroom.report.own_marks import NotebookMarks, all_marks, marks_html
 from autograder.exercises import find, of_assignment
+from tests.autograder.classroom.nbgrader.changed_settings import with_settings
 from tests.autograder.classroom.nbgrader.small_course import base, course, graded, place
-from tests.autograder.classroom.nbgrader.test_changed_course import dropping
 from tests.autograder.classroom.nbgrader.test_cycle import ANSWER, NAME, gradebook_of
 from tests.autograder.classroom.pages.page_scan import loaded_or_run, policy
 
@@ -73,10 +73,17 @@ def test_a_page_says_what_is_left_out_of_the_marks_and_what_has_none_yet(course:
         enter(gradebook, LATER, "ada")
         gradebook.find_grade(f"{LATER}_check", LATER, LATER, "ada").manual_score = None
         gradebook.db.commit()
-    graded(dropping(course, f'dropped = ["{ANSWER}"]'))
+    graded(with_settings(course, f'dropped = ["{ANSWER}"]'))
     own = find(ANSWER).points
     assert f"0 of {MOST - own:g} · 0 % | {ANSWER}: not counted" in lines(page_of(course, "ada"))[NAME]
     assert lines(page_of(course, "ada"))[LATER] == "– of 8 | handed in, without a mark so far"
+
+
+def test_a_page_has_only_the_notebooks_of_the_course(course: Course) -> None:
+    with gradebook_of(course) as gradebook:
+        enter(gradebook, LATER, "ada")
+    graded(with_settings(course, f'notebooks = ["{NAME}"]'))
+    assert list(lines(page_of(course, "ada"))) == [NAME]
 
 
 def test_no_name_and_no_mark_of_another_student_is_on_a_page(course: Course) -> None:
