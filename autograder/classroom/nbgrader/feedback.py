@@ -138,13 +138,20 @@ class ReleaseToEach(ExchangeReleaseFeedback):
     def copy_files(self) -> None:
         """Release the feedback of each student who handed in through the exchange, and log the others."""
         pattern, excluded = self.src_path, self.coursedir.student_id_exclude
-        without = []
+        without, shared = [], _shared_secrets(Path(pattern).parent.parent, Path(pattern).name)
         with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
             marks = marks_by_student(gradebook, rules_in(self.config))
         for folder in sorted(Path("/").glob(f"{pattern.lstrip('/')}/")):
             student = folder.parent.name
             if not (folder / SECRET).is_file() or not (folder / TIMESTAMP).is_file():
                 without.append(student)
+                continue
+            if student in shared:
+                self.log.error(
+                    "The feedback of %s was not released, for it would be one file with that of %s: their folders hold "
+                    "the same %s, as a copied folder does. Ask them, and send each page from %s",
+                    *(student, ", ".join(shared[student]), SECRET, Path(pattern).parent.parent),
+                )
                 continue
             self.src_path = str(folder)
             try:
@@ -188,6 +195,14 @@ class ReleaseToEach(ExchangeReleaseFeedback):
             page = _page(Path(self.dest_path), secret, Path(name).stem)
             shutil.copy(released, page.with_suffix(".part"))
             page.with_suffix(".part").replace(page)  # atomic, since a student may fetch it now
+
+
+def _shared_secrets(feedback: Path, assignment: str) -> dict[str, list[str]]:
+    """Return the students whose secret for this notebook others have too, each with these others."""
+    owners: dict[bytes, list[str]] = {}
+    for path in sorted(feedback.glob(f"*/{assignment}/{SECRET}")):
+        owners.setdefault(path.read_bytes().replace(b"\r\n", b"\n"), []).append(path.parent.parent.name)
+    return {one: [other for other in names if other != one] for names in owners.values() for one in names if names[1:]}
 
 
 def _page(folder: Path, secret: str, name: str) -> Path:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FILE = "left_out.json"
 """In the journal's folder."""
 
-_ID_CHARACTERS = 6
+_ID_CHARACTERS = 12
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,20 @@ def left_out(work: Path) -> tuple[LeftOut, ...]:
 
 
 def keep_left_out(work: Path, assignment: str, lost: Iterable[LeftOut], seen: Iterable[str]) -> None:
-    """Keep what one run of the command left out; what an earlier run left out stays unless its path was `seen` now."""
+    """Keep what one run of the command left out; what an earlier run left out stays unless its path was `seen` now.
+
+    A dismissal holds for the file that was looked at, and not for another one at the same path.
+    """
     before = {(one.assignment, one.path): one for one in left_out(work)}
     gone = {(assignment, path) for path in seen}
     new = {(one.assignment, one.path): one for one in lost}
-    dismissed = {key for key, one in before.items() if one.dismissed}
+    dismissed = {(one.assignment, one.path, one.sha256, one.why) for one in before.values() if one.dismissed}
     kept = {key: one for key, one in before.items() if key not in gone}
-    _write(work, {**kept, **{key: replace(one, dismissed=key in dismissed) for key, one in new.items()}})
+    again = {
+        key: replace(one, dismissed=(*key, one.sha256, one.why) in dismissed or one.dismissed)
+        for key, one in new.items()
+    }
+    _write(work, {**kept, **again})
 
 
 def to_decide(course: "Course", hand_ins: Collection[HandedIn], chosen: Collection[str]) -> Iterator[Attention]:
@@ -82,7 +89,7 @@ def to_decide(course: "Course", hand_ins: Collection[HandedIn], chosen: Collecti
 def add_left_out(commands: Any) -> None:
     """Add the command to the command line's `commands`."""
     parser = commands.add_parser("left-out", help="hand-ins that zip_collect left out, until they are decided")
-    parser.add_argument("--dismiss", nargs="+", default=[], metavar="ID", help="these are none; report them no more")
+    parser.add_argument("--dismiss", nargs="+", default=[], metavar="ID", help="these are not hand-ins; leave them out of the report")
     parser.set_defaults(run=_run)
 
 
@@ -90,15 +97,17 @@ def _run(options: argparse.Namespace) -> int:
     from autograder.classroom.nbgrader.course import open_course
 
     work = open_course().journal.parent
-    entries = {one.id: one for one in left_out(work)}
-    if unknown := [name for name in options.dismiss if name not in entries]:
+    entries = left_out(work)
+    if unknown := [name for name in options.dismiss if name not in {one.id for one in entries}]:
         raise UsageError(f"nothing that was left out has the id {unknown[0]!r:.40}; `autograder left-out` lists them.")
     if options.dismiss:
-        changed = (replace(one, dismissed=one.dismissed or one.id in options.dismiss) for one in entries.values())
-        _write(work, {(one.assignment, one.path): one for one in changed})
-    for one in left_out(work):
-        if not one.dismissed:
-            print(f"{one.id}  {one.assignment}  {one_line(one.path, limit=200)} ({one_line(one.why, limit=300)})")
+        entries = tuple(replace(one, dismissed=one.dismissed or one.id in options.dismiss) for one in entries)
+        _write(work, {(one.assignment, one.path): one for one in entries})
+    waiting = [one for one in entries if not one.dismissed]
+    for one in waiting:
+        print(f"{one.id}  {one.assignment}  {one_line(one.path, limit=200)} ({one_line(one.why, limit=300)})")
+    if not waiting:
+        print("Nothing is left out.")
     return DONE
 
 

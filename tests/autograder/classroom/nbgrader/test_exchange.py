@@ -283,6 +283,23 @@ def test_a_secret_that_is_no_text_keeps_nobody_elses_feedback_back(course: Cours
     assert "The feedback of ada was not released" in log
 
 
+def test_a_copied_folder_shows_nobody_the_marks_of_another(course: Course) -> None:
+    for student in ("ada", "bob", "cleo"):
+        put(course, student)
+    do_collect(course)
+    for student in ("ada", "bob"):
+        (course.submitted / student / NAME / SECRET).write_text("one secret")
+    for student in ("ada", "bob", "cleo"):
+        give_feedback(course, student)
+    log = course.do("release_feedback", NAME)
+    assert [path.read_text() for path in inbound(course).with_name("feedback").glob("*.html")] == ["for cleo"]
+    for student, other in (("ada", "bob"), ("bob", "ada")):
+        assert f"The feedback of {student} was not released, for it would be one file with that of {other}" in log
+    course.api.config.CourseDirectory.student_id = "ada"
+    assert "of ada was not released" in course.do("release_feedback", NAME)
+    assert len([*inbound(course).with_name("feedback").glob("*.html")]) == 1
+
+
 def test_accounts_of_this_machine_are_read_as_they_are() -> None:
     assert collect._uid(pwd.getpwuid(0).pw_name) == 0
     assert collect._account(0) == pwd.getpwuid(0).pw_name
