@@ -101,7 +101,10 @@ def read_settings(path: Path) -> Settings:
         return Settings()
     try:
         with path.open("rb") as file:
-            found = tomllib.loads(file.read(MOST_BYTES).decode())
+            written = file.read(MOST_BYTES + 1)
+        if len(written) > MOST_BYTES:
+            raise SettingsError(f"{path} has more than {MOST_BYTES:,} bytes, and settings need fewer.")
+        found = tomllib.loads(written.decode())
     except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{path} cannot be read as TOML: {error}.") from None
     try:
@@ -176,6 +179,7 @@ def _table(found: Mapping[str, Any], setting: str, example: str) -> Mapping[str,
 
 def _zone(found: Mapping[str, Any]) -> ZoneInfo | None:
     name = found.get("time_zone", "")
+    _require(isinstance(name, str), found, "time_zone", 'a zone, as "Europe/Berlin"')
     try:
         return ZoneInfo(name) if name else None
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
@@ -184,7 +188,8 @@ def _zone(found: Mapping[str, Any]) -> ZoneInfo | None:
 
 def _due(notebook: str, when: object, zone: ZoneInfo | None) -> datetime:
     if not isinstance(when, datetime):
-        raise _WrongError(f"due has {_shown(when)} for {notebook}; expected a date and a time, as {_DUE}, no quotes.")
+        expected = f"expected a date and a time, as {_DUE}, without quotes around the time"
+        raise _WrongError(f"due has {_shown(when)} for {notebook}; {expected}.")
     if when.tzinfo is None and zone is None:
         raise _WrongError(
             f"due has {when} for {notebook} without a time zone; write it as {_DUE}, "

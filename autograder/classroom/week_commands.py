@@ -19,7 +19,7 @@ from autograder.classroom.batch_command import going_on, grade_and_tell
 from autograder.classroom.hand_in import folders_handed_in
 from autograder.classroom.sandbox_options import add_sandbox, open_chosen
 from autograder.classroom.status import DONE, REFUSED, CommandError
-from autograder.classroom.term.due_dates import enter_due_dates, shown
+from autograder.classroom.term.due_dates import enter_due_dates, shown, shown_in
 
 if TYPE_CHECKING:
     from autograder.classroom.nbgrader.course import Course
@@ -121,18 +121,18 @@ def _collect(course: "Course", name: str) -> int:
 
 def still_open(course: "Course", name: str, now: datetime) -> Iterator[str]:
     """Yield who may still hand in at `now`, in UTC: everybody before the due date, then who has an extension."""
-    from autograder.classroom.nbgrader.extensions import SHOWN, deadline, kept
+    from autograder.classroom.nbgrader.extensions import deadline, kept
 
     extensions = kept(course.journal)
     with course.gradebook() as gradebook:
         enter_due_dates(gradebook, course.rules())
         due = deadline(gradebook, (), name, "")
         if due is not None and now <= due:
-            yield f"everybody, until {due.strftime(SHOWN)}"
+            yield f"everybody, until {shown_in(due, course.rules(), name)}"
         ends = {one.id: deadline(gradebook, extensions, name, one.id) for one in gradebook.students}
     later = {who: end for who, end in ends.items() if end and due and end > max(due, now)}
     for who in sorted(later)[:MOST_NAMES]:
-        yield f"{who}, until {later[who].strftime(SHOWN)}"
+        yield f"{who}, until {shown_in(later[who], course.rules(), name)}"
     if len(later) > MOST_NAMES:
         yield f"and {len(later) - MOST_NAMES} more"
 

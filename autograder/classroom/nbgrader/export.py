@@ -12,6 +12,7 @@ are left out of its file and named in the log. Columns and the second line follo
 import csv
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,17 +29,16 @@ from nbgrader.api import (
 from nbgrader.plugins import ExportPlugin
 from sqlalchemy import or_
 
-from autograder.classroom.nbgrader.extensions import SHOWN, days_of, end_of
+from autograder.classroom.nbgrader.extensions import Extension, days_of, deadline, end_of, kept
 from autograder.classroom.nbgrader.late_penalties import lateness_in
 from autograder.classroom.report.data import DECIMALS, plain
 from autograder.classroom.report.own_marks import PAGE, NotebookMarks, feedback_page, marks_html
-from autograder.classroom.term.due_dates import rules_in
-from autograder.classroom.term.lateness import Lateness
+from autograder.classroom.term.due_dates import rules_in, shown_in
+from autograder.classroom.term.lateness import Lateness, deducted_for_lateness
 from autograder.classroom.whole_files import write_whole
 from autograder.course_settings import Settings
 from autograder.exercises import of_assignment
 from autograder.exercises.answer_cells import CHECK
-from autograder.host.report.wording import number
 
 if TYPE_CHECKING:
     from autograder.classroom.nbgrader.course import Course
@@ -141,8 +141,13 @@ def points_of(gradebook: Gradebook, assignment: str, student: str) -> float | No
     return round(max(0.0, submission.score - (submission.late_submission_penalty or 0.0)), DECIMALS)
 
 
-def marks_by_student(gradebook: Gradebook, rules: Settings) -> dict[str, tuple[NotebookMarks, ...]]:
-    """Return the marks of each student in the gradebook, by id, for the course's notebooks that somebody handed in."""
+def marks_by_student(
+    gradebook: Gradebook, rules: Settings, extensions: Sequence[Extension]
+) -> dict[str, tuple[NotebookMarks, ...]]:
+    """Return the marks of each student in the gradebook, by id, for the course's notebooks that somebody handed in.
+
+    `extensions` are those that `autograder extend` gave, of which the gradebook knows nothing before a hand-in.
+    """
     submissions = {(s.assignment.name, s.student.id): s for s in gradebook.db.query(SubmittedAssignment)}
     given = or_(Grade.auto_score.isnot(None), Grade.manual_score.isnot(None))
     query = gradebook.db.query(SubmittedNotebook.assignment_id).join(Grade, Grade.notebook_id == SubmittedNotebook.id)
@@ -153,11 +158,17 @@ def marks_by_student(gradebook: Gradebook, rules: Settings) -> dict[str, tuple[N
     assignments = sorted(handed_in, key=lambda assignment: str(assignment.name))
     found: dict[str, tuple[NotebookMarks, ...]] = {}
     for student in gradebook.students:
-        own = [(each, submissions.get((each.name, student.id))) for each in assignments]
-        why = late.get(student.id, {})
-        found[student.id] = tuple(
-            _marks(each, one, scored, dropped[each.name], why.get(each.name)) for each, one in own
-        )
+        given, rows = [one for one in extensions if one.student == student.id], []
+        for each in assignments:
+            submission = submissions.get((each.name, student.id))
+            if submission is None:
+                due = deadline(gradebook, given, each.name, student.id) if given else each.duedate
+                row = _without_hand_in(each, due, rules)
+            else:
+                row = _marks(submission, scored, late.get(student.id, {}).get(each.name), rules)
+            without = [f"{', '.join(dropped[each.name])}: not counted"] if dropped[each.name] else []
+            rows.append(replace(row, notes=(*row.notes, *without)))
+        found[student.id] = tuple(rows)
     return found
 
 
@@ -170,30 +181,31 @@ def _dropped(gradebook: Gradebook) -> dict[str, list[str]]:
     return by_notebook
 
 
-def _marks(
-    assignment: Any, submission: Any, scored: Collection[str], dropped: Sequence[str], late: Lateness | None
-) -> NotebookMarks:
-    without = [f"{', '.join(dropped)}: not counted"] if dropped else []
-    name, due = str(assignment.name), assignment.duedate
-    if submission is None:
-        is_open = due is not None and due > datetime.now(UTC).replace(tzinfo=None)
-        said = f"open until {due.strftime(SHOWN)}" if is_open else "not handed in"
-        return NotebookMarks(name, 0.0, assignment.max_score, not is_open, (said, *without))
+def _without_hand_in(assignment: Any, due: datetime | None, rules: Settings) -> NotebookMarks:
+    """Return the marks of a student who handed in nothing, and can until `due`."""
+    name = str(assignment.name)
+    if due is not None and due > datetime.now(UTC).replace(tzinfo=None):
+        return NotebookMarks(name, 0.0, assignment.max_score, False, (f"open until {shown_in(due, rules, name)}",))
+    return NotebookMarks(name, 0.0, assignment.max_score, True, ("not handed in",))
+
+
+def _marks(submission: Any, scored: Collection[str], late: Lateness | None, rules: Settings) -> NotebookMarks:
+    name, due, longer = str(submission.assignment.name), submission.assignment.duedate, submission.extension
     if submission.id not in scored:
-        return NotebookMarks(name, 0.0, submission.max_score, False, ("handed in, without a mark so far", *without))
+        return NotebookMarks(name, 0.0, submission.max_score, False, ("handed in, without a mark so far",))
     penalty = submission.late_submission_penalty or 0.0
-    notes = [f"after {number(round(penalty, 2))} for handing in late"] if penalty else []
+    notes = [deducted_for_lateness(penalty)] if penalty else []
     notes += [late.sentence.rstrip(".")] if late else []
-    notes += [f"you had time until {end_of(due, submission.extension)}"] if submission.extension and due else []
-    notes += ["a person still reads a part of it"] if submission.needs_manual_grade else []
-    return NotebookMarks(name, max(0.0, submission.score - penalty), submission.max_score, True, (*notes, *without))
+    notes += [f"you had time until {end_of(due, longer, rules, name)}"] if longer and due else []
+    notes += ["a part is not read by a person yet"] if submission.needs_manual_grade else []
+    return NotebookMarks(name, max(0.0, submission.score - penalty), submission.max_score, True, tuple(notes))
 
 
 def write_marks(course: "Course") -> None:
     """Write the page of each student into the folder of their feedback."""
     with course.gradebook() as gradebook:
         names = {s.id: " ".join(filter(None, (s.first_name, s.last_name))) or s.id for s in gradebook.students}
-        for student, rows in marks_by_student(gradebook, course.rules()).items():
+        for student, rows in marks_by_student(gradebook, course.rules(), kept(course.journal)).items():
             folder = course.feedback / student
             linked = [row.notebook for row in rows if (folder / feedback_page(row.notebook)).is_file()]
             write_whole(folder / PAGE, marks_html(names[student], rows, linked))

@@ -19,12 +19,12 @@ from nbgrader.utils import parse_utc
 from autograder.classroom.nbgrader.course import Course, quiet_additions
 from autograder.classroom.report.attention import Attention, Urgency
 from autograder.classroom.status import UsageError
-from autograder.classroom.term.due_dates import enter_due_dates
+from autograder.classroom.term.due_dates import enter_due_dates, shown_in
 from autograder.classroom.whole_files import write_whole
+from autograder.course_settings import Settings
 
 FILE = "extensions.json"
 DAY = timedelta(days=1)
-SHOWN = "%Y-%m-%d %H:%M UTC"
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,23 @@ def extend(course: Course, student: str, assignment: str, *, until: str = "", da
     notebook without a due date.
     """
     (name,) = course.chosen([assignment])
+    rules = course.rules()
     with course.gradebook() as gradebook:
-        enter_due_dates(gradebook, course.rules())
+        enter_due_dates(gradebook, rules)
         due = _due(gradebook, name)
         known = {one.id for one in gradebook.students}
         if student not in known and not (course.submitted / student).is_dir():
             raise UsageError(f"no student is called {student!r}; the roster has {len(known)}.")
-        given = Extension(name, student, _time(until, due) if until else "", days)
+        given = Extension(name, student, _time(until, due, rules, name) if until else "", days)
         others = [one for one in kept(course.journal) if (one.assignment, one.student) != (name, student)]
         with contextlib.suppress(MissingEntry):
             given = _entered(gradebook.find_submission(name, student), given, due)
             gradebook.db.commit()
         _keep(course, [*others, given] if given.length(due) else others)
     if not given.length(due):
-        return f"{student} has no extension of {name}; it is due {due.strftime(SHOWN)}."
-    return f"{student} has until {end_of(due, given.length(due))} for {name}. The next grading takes it into the marks."
+        return f"{student} has no extension of {name}; it is due {shown_in(due, rules, name)}."
+    until = end_of(due, given.length(due), rules, name)
+    return f"{student} has until {until} for {name}. The next grading takes it into the marks."
 
 
 def deadline(gradebook: Gradebook, extensions: Iterable[Extension], assignment: str, student: str) -> datetime | None:
@@ -101,13 +103,14 @@ def enter_extensions(course: Course, hand_ins: Collection[tuple[str, str]]) -> N
 
 def extended(course: Course, hand_ins: Collection[tuple[str, str]]) -> Iterator[Attention]:
     """Yield an entry for each hand-in with an extension, from here or from the gradebook."""
+    rules = course.rules()
     with course.gradebook() as gradebook:
         found = gradebook.db.query(SubmittedAssignment).filter(SubmittedAssignment.extension.isnot(None)).all()
         for submission in found:
             place = (submission.assignment.name, submission.student.id)
             if place in hand_ins and submission.assignment.duedate is not None:
-                sentence = f"Has an extension until {end_of(submission.assignment.duedate, submission.extension)}."
-                yield Attention(Urgency.COULD, place[1], place[0], sentence)
+                until = end_of(submission.assignment.duedate, submission.extension, rules, place[0])
+                yield Attention(Urgency.COULD, place[1], place[0], f"Has an extension until {until}.")
 
 
 def kept(journal: Path) -> list[Extension]:
@@ -150,19 +153,21 @@ def _due(gradebook: Gradebook, assignment: str) -> datetime:
     return due
 
 
-def _time(text: str, due: datetime) -> str:
+def _time(text: str, due: datetime, rules: Settings, assignment: str) -> str:
     try:
         found: datetime = parse_utc(text)
     except Exception:  # the parser of dates has more errors than it names
         raise UsageError(f"{text!r} cannot be read as a time; write it as 2030-01-18 12:00 UTC.") from None
     if found <= due:
-        raise UsageError(f"{found.strftime(SHOWN)} is not after the due date, {due.strftime(SHOWN)}.")
+        given, due_text = (shown_in(when, rules, assignment) for when in (found, due))
+        raise UsageError(f"{given} is not after the due date, {due_text}.")
     return found.isoformat()
 
 
-def end_of(due: datetime, length: timedelta) -> str:
+def end_of(due: datetime, length: timedelta, rules: Settings, assignment: str) -> str:
     """Return the time until which an extension lasts, and its length, as text."""
-    return f"{(due + length).strftime(SHOWN)} ({length / DAY:.3g} days)"
+    days = f"{length / DAY:.3g}"
+    return f"{shown_in(due + length, rules, assignment)}, {days} day{'' if days == '1' else 's'} after the due date"
 
 
 def _keep(course: Course, extensions: Iterable[Extension]) -> None:

@@ -32,7 +32,7 @@ from nbgrader.utils import notebook_hash
 from traitlets import Bool
 
 from autograder.classroom.nbgrader.export import marks_by_student
-from autograder.classroom.nbgrader.extensions import end_of
+from autograder.classroom.nbgrader.extensions import end_of, kept
 from autograder.classroom.nbgrader.hooks import FILTERS
 from autograder.classroom.nbgrader.late_penalties import lateness_in
 from autograder.classroom.nbgrader.quarantine import SECRET, TIMESTAMP
@@ -118,13 +118,13 @@ class GradesAndExtension(GetGrades):
     def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
         """Show them in one notebook."""
         made: tuple[NotebookNode, Resources] = super().preprocess(nb, resources)
-        names = resources["nbgrader"]
+        names, rules = resources["nbgrader"], rules_in(self.config)
         with Gradebook(names["db_url"]) as gradebook:
             found = gradebook.find_submission(names["assignment"], names["student"])
             if found.extension and found.assignment.duedate:
-                sentence = f"You had an extension until {end_of(found.assignment.duedate, found.extension)}."
-                nb.cells.insert(0, new_markdown_cell(f"**{sentence}**"))
-            of_student = lateness_in(gradebook, rules_in(self.config), names["student"]).get(names["student"], {})
+                until = end_of(found.assignment.duedate, found.extension, rules, names["assignment"])
+                nb.cells.insert(0, new_markdown_cell(f"**You had an extension until {until}.**"))
+            of_student = lateness_in(gradebook, rules, names["student"]).get(names["student"], {})
             if late := of_student.get(names["assignment"]):
                 nb.cells.insert(0, new_markdown_cell(f"**{late.sentence}**"))
         return made
@@ -140,7 +140,8 @@ class ReleaseToEach(ExchangeReleaseFeedback):
         pattern, excluded = self.src_path, self.coursedir.student_id_exclude
         without, shared = [], _shared_secrets(Path(pattern).parent.parent, Path(pattern).name)
         with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
-            marks = marks_by_student(gradebook, rules_in(self.config))
+            extensions = kept(Path(self.config.GradeOutsideKernel.journal))
+            marks = marks_by_student(gradebook, rules_in(self.config), extensions)
         for folder in sorted(Path("/").glob(f"{pattern.lstrip('/')}/")):
             student = folder.parent.name
             if not (folder / SECRET).is_file() or not (folder / TIMESTAMP).is_file():

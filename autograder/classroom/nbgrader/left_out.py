@@ -89,7 +89,8 @@ def to_decide(course: "Course", hand_ins: Collection[HandedIn], chosen: Collecti
 def add_left_out(commands: Any) -> None:
     """Add the command to the command line's `commands`."""
     parser = commands.add_parser("left-out", help="hand-ins that zip_collect left out, until they are decided")
-    parser.add_argument("--dismiss", nargs="+", default=[], metavar="ID", help="these are not hand-ins; leave them out of the report")
+    told = "these are not hand-ins; leave them out of the report"
+    parser.add_argument("--dismiss", nargs="+", default=[], metavar="ID", help=told)
     parser.set_defaults(run=_run)
 
 

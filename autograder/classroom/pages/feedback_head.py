@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from nbformat import NotebookNode
 
+from autograder.classroom.term.lateness import deducted_for_lateness
 from autograder.exercises.answer_cells import CHECK
 from autograder.host.records import CheckStatus, ExerciseRecord, ExerciseStatus
 from autograder.host.report.safe_text import coded, element, one_line
@@ -59,7 +60,7 @@ def head(notebook: NotebookNode, grades: Mapping[str, object] | None) -> str:
     table = element("table", element("thead", element("tr", *heads)), element("tbody", *rows), class_="marks")
     grades = grades if isinstance(grades, Mapping) else {}
     score, most, late = (_float(grades.get(name)) for name in ("score", "max_score", "late_penalty"))
-    penalty = f", after {number(round(late, 2))} for handing in late" if late > 0 else ""
+    penalty = f"; {deducted_for_lateness(late)}" if late > 0 else ""
     total = f"{number(round(score, 2))} of {number(round(most, 2))} points, {percent(score, most)} %{penalty}"
     return element("header", element("h1", str(grades.get("notebook", ""))), element("p", total), table, id="marks")
 

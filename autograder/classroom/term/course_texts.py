@@ -1,7 +1,8 @@
 """Fit the released texts to the course: the due date, the next notebook, and the map of all notebooks.
 
-A notebook's first cell gets a line with its due date. The paragraph "**Next:**" at its end leads to the notebook that
-comes next in course.toml. The map, notebooks/README.md, lists the notebooks of the course with their due dates.
+A notebook's first cell gets a line with its due date, and one with what lateness costs. The paragraph "**Next:**" at
+its end leads to the notebook that comes next in course.toml. The map, notebooks/README.md, lists the notebooks of the
+course with their due dates.
 """
 
 import json
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.classroom.term.due_dates import shown
+from autograder.classroom.term.lateness import late_rule
 from autograder.course_settings import Settings
 
 _NEXT = re.compile(r"^\*\*Next:\*\*.*\Z", re.MULTILINE | re.DOTALL)
@@ -30,7 +32,8 @@ def fit_notebook(path: Path, source: Path, order: Sequence[str], rules: Settings
     later = order[order.index(path.stem) + 1 :]
     due = rules.due.get(path.stem)
     if due is not None:
-        _set_text(cells[0], f"{_text(cells[0]).rstrip()}\n\n**Due:** {shown(due)}.")
+        late = f"\n\n**Late:** {late_rule(rules)}" if rules.late else ""
+        _set_text(cells[0], f"{_text(cells[0]).rstrip()}\n\n**Due:** {shown(due)}.{late}")
     for cell in cells:
         if rules.notebooks and cell["cell_type"] == "markdown" and _NEXT.search(_text(cell)):
             _set_text(cell, _NEXT.sub(lambda found: _next(found[0], later, source), _text(cell)))

@@ -6,6 +6,7 @@ A notebook that course.toml gives no date keeps what `nbgrader db assignment add
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from autograder.course_settings import Settings, read_settings
 
@@ -31,8 +32,15 @@ def in_gradebook(when: datetime) -> datetime:
     return when.astimezone(UTC).replace(tzinfo=None)
 
 
+def shown_in(utc: datetime, rules: Settings, notebook: str) -> str:
+    """Return a time of nbgrader's, which is in UTC, as `shown`, in the course's zone or else in the due date's."""
+    own = rules.due.get(notebook)
+    zone = ZoneInfo(rules.time_zone) if rules.time_zone else own.tzinfo if own else UTC
+    return shown(utc.replace(tzinfo=UTC).astimezone(zone))
+
+
 def shown(due: datetime) -> str:
-    """Return a due date for students, in its own zone.
+    """Return a time for people, in its own zone.
 
     >>> shown(datetime.fromisoformat("2027-01-11T23:59:00+01:00"))
     'Monday, 11 January 2027, 23:59 (UTC+01:00)'

@@ -28,15 +28,15 @@ class Lateness:
     @property
     def sentence(self) -> str:
         """Return in a sentence how late it is, and why so much is deducted."""
-        late = f"Handed in {_counted(self.days)} late"
+        late = f"Handed in late, on day {self.days} after the due time"
         if self.days > self.rules.days:
-            return f"{late}; after {_counted(self.rules.days)} a hand-in earns nothing."
-        used = f"; {_counted(self.free, 'late day')} used" if self.free else ""
-        paid = self.days - self.free
-        if not paid:
-            return f"{late}{used}, so nothing is deducted."
-        each = f"{number(self.rules.percent_per_day)} % for each of {_counted(paid)}"
-        return f"{late}{used}, {number(self.percent)} % deducted: {each}."
+            when = f"after day {self.rules.days}" if self.rules.days else "late"
+            return f"{late}; a hand-in that comes {when} earns nothing."
+        less = f"{number(self.percent)} % is deducted" if self.percent else "nothing is deducted"
+        if not self.free:
+            return f"{late}; {less}."
+        used = f"{self.free} late day{' is' if self.free == 1 else 's are'} used"
+        return f"{late}; {used}, {'and' if self.percent else 'so'} {less}."
 
     def deducted(self, points: float) -> float:
         """Return what is deducted from `points`."""
@@ -78,5 +78,28 @@ class LateRecord(SubmissionRecord):
         return round(max(0.0, super().points - self.deducted), 6)
 
 
-def _counted(count: int, what: str = "day") -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def deducted_for_lateness(points: float) -> str:
+    """Return in words what was deducted.
+
+    >>> deducted_for_lateness(1.5)
+    '1.5 points were deducted for lateness'
+    """
+    return f"{number(round(points, 2))} point{' was' if points == 1 else 's were'} deducted for lateness"
+
+
+def late_rule(settings: Settings) -> str:
+    """Return for students what lateness costs; empty if it costs nothing.
+
+    >>> late_rule(Settings(late=Late(2, 10.0)))
+    'each day begun after this time costs 10 % of the points earned, and after 2 days a hand-in earns nothing.'
+    """
+    if settings.late is None:
+        return ""
+    most, free = settings.late.days, settings.late_days
+    if not most:
+        return "a hand-in after this time earns nothing."
+    each = f"each day begun after this time costs {number(settings.late.percent_per_day)} % of the points earned"
+    days = f"{most} day{'' if most == 1 else 's'}"
+    own = f"{free} late day{'' if free == 1 else 's'}"
+    course = f"; {own} in the whole course cost{'s' if free == 1 else ''} nothing" if free else ""
+    return f"{each}, and after {days} a hand-in earns nothing{course}."

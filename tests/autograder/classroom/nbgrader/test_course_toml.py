@@ -66,6 +66,28 @@ def test_a_released_notebook_says_when_it_is_due_and_leads_to_the_courses_next_o
     assert cells[-1].endswith(f"\n\n{LAST}")
 
 
+def test_a_released_notebook_says_what_lateness_costs(setting) -> None:
+    course = setting(f"late = {{days = 2, percent_per_day = 10}}\nlate_days = 5\n{TEXT}")
+    release(course, [NAME])
+    assert cells_of(course.release / NAME / f"{NAME}.ipynb")[0].endswith(
+        "23:59 (Europe/Berlin).\n\n**Late:** each day begun after this time costs 10 % of the points earned, and after "
+        "2 days a hand-in earns nothing; 5 late days in the whole course cost nothing."
+    )
+
+
+def test_students_read_every_time_in_the_zone_of_the_course(setting) -> None:
+    course = setting(TEXT.replace("2026-01-20", "2999-01-20"))
+    extend(course, "ada", NAME, days=1)
+    with gradebook_of(course) as gradebook:
+        gradebook.add_student("cleo")
+    graded(course)
+    pages = course.feedback
+    assert "open until Sunday, 20 January 2999, 23:59 (Europe/Berlin)" in (pages / "cleo" / "marks.html").read_text()
+    until = "until Monday, 21 January 2999, 23:59 (Europe/Berlin)"
+    assert f"you had time {until}" in (pages / "ada" / "marks.html").read_text()
+    assert f"You had an extension {until}" in (pages / "ada" / NAME / f"{NAME}.html").read_text()
+
+
 def test_the_map_lists_the_notebooks_of_the_course_and_when_they_are_due(setting) -> None:
     course = setting(TEXT)
     release(course, [NAME])
@@ -106,11 +128,13 @@ def test_an_unknown_notebook_is_refused(setting, text: str, words: str) -> None:
 
 def test_a_date_that_moved_is_in_the_gradebook_with_the_next_grading_and_extensions_count_from_it(setting) -> None:
     course = setting(TEXT)
-    assert extend(course, "ada", NAME, days=1).startswith("ada has until 2026-01-21 22:59 UTC (1 days)")
+    until = "Wednesday, 21 January 2026, 23:59 (Europe/Berlin), 1 day after the due date"
+    assert extend(course, "ada", NAME, days=1).startswith(f"ada has until {until} for {NAME}.")
     setting(TEXT.replace("-20T", "-27T"))
     text = graded(open_course()).text
     assert due_in_gradebook(course) == datetime(2026, 1, 27, 22, 59)
-    assert "Has an extension until 2026-01-28 22:59 UTC (1 days)." in text
+    until = "Wednesday, 28 January 2026, 23:59 (Europe/Berlin), 1 day after the due date"
+    assert f"Has an extension until {until}." in text
 
 
 def test_progress_shows_the_exercises_of_the_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

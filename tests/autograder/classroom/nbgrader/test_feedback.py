@@ -114,7 +114,7 @@ def test_the_head_begins_with_what_was_earned_and_names_the_first_failure() -> N
         graded_cell(check("names", True), check("order", False, "Got `b`, <b>first</b>."), check("c", False))
     )
 
-    assert "3 of 6 points, 50 %, after 1 for handing in late" in seen
+    assert "3 of 6 points, 50 %; 1 point was deducted for lateness" in seen
     assert '<a href="#04_x_check">Read &lt;a graph&gt;</a>' in seen
     assert "2 / 6" in seen
     assert "order: Got <code>b</code>, &lt;b&gt;first&lt;/b&gt;." in seen

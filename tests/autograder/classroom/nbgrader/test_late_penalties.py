@@ -44,9 +44,23 @@ def test_late_days_are_used_in_the_order_of_due_dates_and_not_for_what_comes_too
         "c": (2, 1, 10.0),
         "d": (2, 0, 20.0),
     }
-    assert found["a"].sentence == "Handed in 2 days late; 2 late days used, so nothing is deducted."
-    assert found["b"].sentence == "Handed in 9 days late; after 2 days a hand-in earns nothing."
-    assert found["c"].sentence == ("Handed in 2 days late; 1 late day used, 10 % deducted: 10 % for each of 1 day.")
+    assert found["a"].sentence == (
+        "Handed in late, on day 2 after the due time; 2 late days are used, so nothing is deducted."
+    )
+    assert found["b"].sentence == (
+        "Handed in late, on day 9 after the due time; a hand-in that comes after day 2 earns nothing."
+    )
+    assert found["c"].sentence == (
+        "Handed in late, on day 2 after the due time; 1 late day is used, and 10 % is deducted."
+    )
+
+
+def test_a_quarter_of_an_hour_and_a_minute_is_called_day_1_and_not_a_day() -> None:
+    def sentence(days: int) -> str:
+        return latenesses([("a", 16 * 60.0)], Settings(late=Late(days, 10.0)))["a"].sentence
+
+    assert sentence(2) == "Handed in late, on day 1 after the due time; 10 % is deducted."
+    assert sentence(0) == "Handed in late, on day 1 after the due time; a hand-in that comes late earns nothing."
 
 
 def everywhere(course: Course, done: Graded) -> set[float]:
@@ -70,11 +84,11 @@ def test_the_same_points_and_the_same_reason_stand_everywhere(course: Course) ->
     done = graded(course)
 
     assert everywhere(course, done) == {FULL_POINTS * 0.9}
-    sentence = "Handed in 2 days late; 1 late day used, 10 % deducted: 10 % for each of 1 day."
+    sentence = "Handed in late, on day 2 after the due time; 1 late day is used, and 10 % is deducted."
     assert f"ada · {NAME}: {sentence} This costs {number(FULL_POINTS * 0.1)} points." in done.text
     for page in (course.feedback / "ada" / NAME / f"{NAME}.html", done.page.parent / "students" / "ada.html"):
         assert sentence in page.read_text()
-    own = f"after {number(FULL_POINTS * 0.1)} for handing in late; {sentence.removesuffix('.')}"
+    own = f"{number(FULL_POINTS * 0.1)} points were deducted for lateness; {sentence.removesuffix('.')}"
     assert own in (course.feedback / "ada" / "marks.html").read_text()
     assert f',2,1,"{sentence}"' in done.csv.read_text()
     (record,) = [record for record in done.records if record.student == "ada"]
@@ -97,4 +111,7 @@ def test_a_late_day_that_an_earlier_notebook_uses_up_is_missing_for_a_later_one(
         gradebook.add_submission("00_start_here", "ada", timestamp="2026-01-11 11:00:00 UTC")
     done = graded(course)
     assert everywhere(course, done) == {FULL_POINTS * 0.9}
-    assert "Handed in 1 day late, 10 % deducted" in (course.feedback / "ada" / NAME / f"{NAME}.html").read_text()
+    assert (
+        "Handed in late, on day 1 after the due time; 10 % is deducted."
+        in (course.feedback / "ada" / NAME / f"{NAME}.html").read_text()
+    )

@@ -6,6 +6,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.classroom.nbgrader.course import Course, quiet_additions
+from autograder.classroom.nbgrader.extensions import extend
 from autograder.classroom.nbgrader.quarantine import SECRET
 from autograder.classroom.report.own_marks import NotebookMarks, all_marks, marks_html
 from autograder.exercises import find, of_assignment
@@ -56,16 +57,35 @@ def test_a_page_has_the_students_marks_notebook_by_notebook(course: Course) -> N
     assert f"Cleo Quill · 13 of {16 + MOST:g} points, " in cleo
     assert lines(cleo) == {
         LATER: "7.25 of 8 · 90 %",
-        PAST: "5.75 of 8 · 71 % | after 1.5 for handing in late",
+        PAST: "5.75 of 8 · 71 % | 1.5 points were deducted for lateness",
         NAME: f"0 of {MOST:g} · 0 % | not handed in",
     }
     own = find(ANSWER).points
-    assert lines(ada)[LATER] == "– of 8 | open until 2999-01-15 12:00 UTC"
+    assert lines(ada)[LATER] == "– of 8 | open until Tuesday, 15 January 2999, 12:00 (UTC)"
     assert lines(ada)[PAST] == "0 of 8 · 0 % | not handed in"
     assert lines(ada)[NAME].startswith(f"{own:g} of {MOST:g}")
     assert f'<a href="{NAME}/{NAME}.html">{NAME}</a>' in ada
     assert (course.feedback / "ada" / NAME / f"{NAME}.html").is_file()
     assert "<a href" not in cleo
+
+
+def test_a_page_says_that_a_notebook_is_open_to_a_student_with_an_extension(course: Course) -> None:
+    with gradebook_of(course) as gradebook:
+        gradebook.add_student("cleo")
+        gradebook.add_student("dan")
+    extend(course, "cleo", NAME, until="2999-01-15 12:00 UTC")
+    graded(course)
+    assert lines(page_of(course, "cleo"))[NAME] == f"– of {MOST:g} | open until Tuesday, 15 January 2999, 12:00 (UTC)"
+    assert lines(page_of(course, "dan"))[NAME] == f"0 of {MOST:g} · 0 % | not handed in"
+
+
+def test_a_page_says_what_a_person_has_not_read_yet(course: Course) -> None:
+    with gradebook_of(course) as gradebook:
+        enter(gradebook, LATER, "ada")
+        gradebook.find_grade(f"{LATER}_check", LATER, LATER, "ada").needs_manual_grade = True
+        gradebook.db.commit()
+    graded(course)
+    assert lines(page_of(course, "ada"))[LATER] == "7.25 of 8 · 90 % | a part is not read by a person yet"
 
 
 def test_a_page_says_what_is_left_out_of_the_marks_and_what_has_none_yet(course: Course) -> None:
@@ -102,7 +122,7 @@ def test_no_name_and_no_mark_of_another_student_is_on_a_page(course: Course) -> 
 
 
 def test_a_page_runs_nothing_loads_nothing_and_is_small_for_a_whole_term() -> None:
-    notes = ("after 1.25 for handing in late", "you had time until 2030-01-18 12:00 UTC (3 days)")
+    notes = ("1.25 points were deducted for lateness", "you had time until Friday, 18 January 2030, 12:00 (UTC)")
     rows = [NotebookMarks(f"{i:02d}_a_name_of_a_notebook", 12.34, 56.78, True, notes) for i in range(18)]
     page = marks_html("<script>alert(1)</script>", rows, [row.notebook for row in rows])
 

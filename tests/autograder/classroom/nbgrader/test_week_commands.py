@@ -46,14 +46,14 @@ def test_who_may_still_hand_in_is_named_and_close_refuses_until_then(
     course = setting(RULES)
     extend(course, "ada", NAME, until="2099-01-18 12:00 UTC")
     assert [*still_open(course, NAME, datetime.fromisoformat("2026-01-15T11:00:00"))] == [
-        "everybody, until 2026-01-15 12:00 UTC",
-        "ada, until 2099-01-18 12:00 UTC",
+        "everybody, until Thursday, 15 January 2026, 12:00 (UTC)",
+        "ada, until Sunday, 18 January 2099, 12:00 (UTC)",
     ]
     assert [*still_open(course, NAME, datetime.fromisoformat("2099-02-01T00:00:00"))] == []
     before = course.journal.with_name("grades.csv").stat().st_mtime_ns
     assert main(["close", NAME]) == 3
     said = capsys.readouterr()
-    assert said.out == f"Still allowed to hand in {NAME}: ada, until 2099-01-18 12:00 UTC.\n"
+    assert said.out == f"Still allowed to hand in {NAME}: ada, until Sunday, 18 January 2099, 12:00 (UTC).\n"
     assert "With --yes it is closed now" in said.err
     assert main(["close", NAME, "--dry-run"]) == 0
     assert course.journal.with_name("grades.csv").stat().st_mtime_ns == before
