@@ -28,7 +28,6 @@ INSTALLATION = Path(__file__).parents[1]
 COURSE_FILE = "nbgrader_config.py"  # is run where it lies in the working directory, so that folder is trusted
 MOST_BYTES = 64 << 10
 DEVICES = "auto, cpu, cuda or cuda:N"
-NEWEST, BEST = "newest", "best"
 _DUE = '"00_start_here" = 2027-01-11T23:59:00+01:00'
 
 
@@ -56,7 +55,6 @@ class Settings:
     dropped: tuple[str, ...] = ()  # exercises that count nothing
     due: Mapping[str, datetime] = field(default_factory=dict, hash=False)  # by notebook, each with its zone
     time_zone: str = ""  # of due dates that name none, and of those that are shown
-    counts: str = NEWEST  # which hand-in of a student counts: the newest before the due date, or the best
     late: Late | None = None  # None: being late costs nothing
     late_days: int = 0  # of a student in the whole course, for which nothing is deducted
     assistants: str = "teach-only"  # what AI assistants may do; `classroom.assistants` knows the values
@@ -128,7 +126,6 @@ def _settings(found: Mapping[str, Any]) -> Settings:
     for name in due:
         if notebooks and name not in notebooks:
             raise _WrongError(f"due names {name!r}, which is not in `notebooks`{nearest(name, notebooks)}")
-    _require(found.get("counts", NEWEST) in (NEWEST, BEST), found, "counts", f'"{NEWEST}" or "{BEST}"')
     late = _late(found) if "late" in found else None
     _require(_is_whole(found.get("late_days", 0)), found, "late_days", "a whole number of days from 0 up")
     if found.get("late_days") and late is None:

@@ -53,6 +53,11 @@ class HandedIn:
         """Return the key under which the journal has this hand-in's records."""
         return (self.assignment, self.student, self.sha256)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Return the notes of this hand-in's record, if it is graded."""
+        return (*self.notes, self.reason) if self.reason else (*self.notes, *self.repairs)
+
     def without_notebook(self) -> "HandedIn":
         """Return a copy without the parsed notebook, which is too large to keep for a whole class."""
         return replace(self, notebook=None)
@@ -77,7 +82,7 @@ class HandedIn:
             submission_sha256=self.sha256,
             sandbox=sandbox,
             seed=self.own_seed(seed),
-            notes=(*self.notes, *self.repairs),
+            notes=self.remarks,
         )
 
     def grade_again(self, record: SubmissionRecord, *, sandbox: Sandbox, seed: int) -> SubmissionRecord:

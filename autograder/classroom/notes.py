@@ -20,6 +20,12 @@ def write_notes(notebook: Path, quarantine: Path, sentences: Iterable[str], name
     file.write_text(json.dumps(noted))
 
 
+def add_notes(notebook: Path, quarantine: Path, sentences: Iterable[str]) -> None:
+    """Write further `sentences` about this notebook's content; what was written about it before stays."""
+    noted = _noted(notebook, quarantine)
+    write_notes(notebook, quarantine, dict.fromkeys((*noted["notes"], *sentences)), noted["names"])
+
+
 def notes_for(notebook: Path, quarantine: Path, sha256: str = "") -> tuple[str, ...]:
     """Return the notes about this notebook's content; none if the content has changed since.
 

@@ -55,10 +55,10 @@ def test_a_time_without_a_zone_takes_the_courses_and_one_with_a_zone_is_shown_in
     ]
 
 
-def test_late_rules_and_what_counts_are_read(tmp_path: Path) -> None:
-    text = 'counts = "best"\nlate_days = 5\nlate = {days = 2, percent_per_day = 10}\n'
+def test_late_rules_are_read(tmp_path: Path) -> None:
+    text = "late_days = 5\nlate = {days = 2, percent_per_day = 10}\n"
     found = read_settings(written(tmp_path, text))
-    assert (found.counts, found.late_days, found.late) == ("best", 5, Late(2, 10.0))
+    assert (found.late_days, found.late) == (5, Late(2, 10.0))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,6 @@ def test_late_rules_and_what_counts_are_read(tmp_path: Path) -> None:
         ("time_zone = []", "time_zone is a list; expected a zone"),
         (f"# {'x' * 70_000}\ndevice = 'cpu'", "has more than 65,536 bytes"),
         ("[due]\na = 2027-01-12", "2027-01-11T23:59:00+01:00, without quotes around the time."),
-        ('counts = "last"', 'counts is \'last\'; expected "newest" or "best"'),
         ("late_days = 5", "late_days is set, and nothing is deducted without `late`"),
         ("late_days = -1", "late_days is -1; expected a whole number"),
         ("late = 2", "late is 2; expected a table"),

@@ -13,7 +13,7 @@ import secrets
 import traceback
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -118,9 +118,14 @@ def grade_class(
 ) -> ClassRun:
     """Grade on `engine` every hand-in that is not in the journal yet.
 
+    The notes of a record are those of its hand-in now, since some are written after it was graded.
     `on_record` is called with each new record after it is written to disk, in the order in which they finish.
     """
-    done = {hand_in.key: record for hand_in in hand_ins if (record := journal.get(hand_in.key)) is not None}
+    done = {
+        hand_in.key: replace(record, notes=hand_in.remarks)
+        for hand_in in hand_ins
+        if (record := journal.get(hand_in.key)) is not None
+    }
     open_ones = [hand_in for hand_in in hand_ins if hand_in.key not in done]
     from_journal = len(done)
     with closing(engine.grade(open_ones, seed=seed)) as graded:

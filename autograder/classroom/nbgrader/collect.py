@@ -10,25 +10,22 @@ import os
 import pwd
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from nbgrader.api import Gradebook
 from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.utils import parse_utc
 
-from autograder.classroom.batch.tries import FOLDER as TRIES
-from autograder.classroom.batch.tries import keep
 from autograder.classroom.nbgrader.extensions import deadline, kept
-from autograder.classroom.nbgrader.quarantine import KEPT, QUIET, STUDENT, TIMESTAMP
-from autograder.classroom.notes import write_notes
+from autograder.classroom.nbgrader.quarantine import KEPT, QUIET, STUDENT
+from autograder.classroom.notes import add_notes, notes_for, write_notes
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
 from autograder.classroom.term.due_dates import enter_due_dates, rules_in
-from autograder.course_settings import BEST
+from autograder.classroom.term.which_counts import TIMESTAMP, in_time, not_counted, rank, time_of
 
 Record = dict[str, Any]  # of one hand-in, as nbgrader keeps it
 NOBODY = ""
@@ -48,31 +45,25 @@ class CheckedCollect(ExchangeCollect):
     """Collect hand-ins for nbgrader, from the command line and from Formgrader."""
 
     def init_src(self) -> None:
-        """Choose the hand-in of each student that counts: the newest before the student's due date, or else the newest.
-
-        With `counts = "best"` all are kept, for the grading to choose from.
-        """
+        """Choose the hand-in of each student that counts."""
         self._students: set[str] | None = None
         self._deadlines: dict[str, datetime | None] = {}
-        rules = rules_in(self.config)
         with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
-            enter_due_dates(gradebook, rules)
+            enter_due_dates(gradebook, rules_in(self.config))
         self._all: dict[str, list[Record]] = {}
-        self._keeps_all = rules.counts == BEST
         super().init_src()
         self.src_records: list[Record] = [max(records, key=self._rank) for records in self._all.values()]
 
     def _rank(self, record: Record) -> tuple[bool, datetime]:
-        """Return what decides which of two hand-ins of a student counts."""
-        return (self._in_time(record["username"], record["timestamp"]), record["timestamp"])
+        return rank(record["timestamp"], self._due(record["username"]))
 
-    def _in_time(self, student: str, when: datetime) -> bool:
+    def _due(self, student: str) -> datetime | None:
+        """Return until when a student can hand in, in UTC."""
         if student not in self._deadlines:
             extensions = kept(Path(self.config.GradeOutsideKernel.journal))
             with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
                 self._deadlines[student] = deadline(gradebook, extensions, self.coursedir.assignment_id, student)
-        due = self._deadlines[student]
-        return due is None or when <= due
+        return self._deadlines[student]
 
     def _path_to_record(self, path: str) -> Record:
         """Return student and time from a folder's name; a folder that is refused gets the student `NOBODY`."""
@@ -130,31 +121,21 @@ class CheckedCollect(ExchangeCollect):
                 )
             )
             try:
-                self._keep_tries(to)
-                if not self._is_new(to, record):
+                if self._is_new(to, record):
+                    self._replace(folder, to, record)
+                    new += 1
+                else:
                     known += 1
-                    continue
-                self._replace(folder, to, record)
-                new += 1
+                self._note(to, [*self._later(to)], add_notes)
             except Exception as error:  # one hand-in must not stop the others
                 shutil.rmtree(_part(to), ignore_errors=True)
                 self.log.error("%r was left out: %s", folder.name[:160], getattr(error, "strerror", None) or error)
         self.log.info("%s: %d hand-ins collected, %d were here already", self.coursedir.assignment_id, new, known)
 
-    def _keep_tries(self, to: Path) -> None:
-        """Keep all hand-ins of a student, if the best one counts."""
-        tries = Path(self.config.GradeOutsideKernel.journal).with_name(TRIES)
-        for record in self._all[to.parent.name] if self._keeps_all else ():
-            with TemporaryDirectory() as place:
-                part = Path(place, to.parent.name, to.name)
-                part.mkdir(parents=True)
-                self._fetch(Path(self.inbound_path, record["filename"]), part, record)
-                keep(part, tries)
-
     def _is_new(self, to: Path, record: Record) -> bool:
         if not to.is_dir():
             return True
-        here = self.coursedir.get_existing_timestamp(str(to))
+        here = time_of(to)
         if here is None:
             return bool(self.update)
         return bool(self.update and self._rank(record) > self._rank({**record, "timestamp": here}))
@@ -163,34 +144,32 @@ class CheckedCollect(ExchangeCollect):
         part = _part(to)
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        copied = self._fetch(folder, part, record)
+        copied = copy_hand_in(folder, part)
+        (part / TIMESTAMP).write_text(f"{record['timestamp'].isoformat(sep=' ')} UTC")  # the time that was checked
         if to.is_dir():
             shutil.rmtree(to)
         part.rename(to)
-        student, claimed = record["username"], record["timestamp"]
-        sentences = (*copied.sentences, *self._too_late(copied.written, student, claimed), *self._later(record))
+        late = self._too_late(copied.written, record["username"], record["timestamp"])
+        self._note(to, [*copied.sentences, *late], write_notes)
+
+    def _note(self, to: Path, sentences: Sequence[str], write: Callable[[Path, Path, Sequence[str]], None]) -> None:
         for sentence in sentences:
-            self.log.warning("%s: %s", record["username"], sentence)
-        if sentences:
-            write_notes(to / f"{to.name}.ipynb", Path(self.config.GradeOutsideKernel.quarantine), sentences)
+            self.log.warning("%s: %s", to.parent.name, sentence)
+        notebook, quarantine = to / f"{to.name}.ipynb", Path(self.config.GradeOutsideKernel.quarantine)
+        if sentences or notes_for(notebook, quarantine):  # of an earlier hand-in with equal content
+            write(notebook, quarantine, sentences)
 
-    def _fetch(self, folder: Path, part: Path, record: Record) -> Copied:
-        copied = copy_hand_in(folder, part)
-        (part / TIMESTAMP).write_text(f"{record['timestamp'].isoformat(sep=' ')} UTC")  # the time that was checked
-        return copied
-
-    def _later(self, record: Record) -> Iterator[str]:
-        """Yield a sentence if a later hand-in does not count, because it is late."""
-        newest = max(one["timestamp"] for one in self._all[record["username"]])
-        if newest > record["timestamp"] and not self._keeps_all:
-            yield (
-                f"A later hand-in, of {newest:%Y-%m-%d %H:%M} UTC, is late; this one of "
-                f"{record['timestamp']:%Y-%m-%d %H:%M} UTC counts, as the newest before the due time."
-            )
+    def _later(self, to: Path) -> Iterator[str]:
+        """Yield a sentence if a later hand-in than the one in the folder `to` does not count, because it is late."""
+        student, counts = to.parent.name, time_of(to)
+        newest = max(one["timestamp"] for one in self._all[student])
+        if counts and (sentence := not_counted(newest, counts, self._due(student))):
+            yield sentence
 
     def _too_late(self, written: datetime, student: str, claimed: datetime) -> Iterator[str]:
         """Yield a sentence if the student's own time in the name is before the due time, but the write time is not."""
-        if self._in_time(student, claimed) and not self._in_time(student, written - CLOCKS_DIFFER):
+        due = self._due(student)
+        if in_time(claimed, due) and not in_time(written - CLOCKS_DIFFER, due):
             yield (
                 f"It says that it was handed in at {claimed:%Y-%m-%d %H:%M} UTC, and was written into the exchange at "
                 f"{written:%Y-%m-%d %H:%M} UTC, after the due time."

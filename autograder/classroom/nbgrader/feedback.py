@@ -35,12 +35,13 @@ from autograder.classroom.nbgrader.export import marks_by_student
 from autograder.classroom.nbgrader.extensions import end_of, kept
 from autograder.classroom.nbgrader.hooks import FILTERS
 from autograder.classroom.nbgrader.late_penalties import lateness_in
-from autograder.classroom.nbgrader.quarantine import SECRET, TIMESTAMP
+from autograder.classroom.nbgrader.quarantine import SECRET
 from autograder.classroom.notes import other_names
 from autograder.classroom.pages import filters
 from autograder.classroom.pages.feedback_head import head
 from autograder.classroom.report.own_marks import PLACE, NotebookMarks, all_marks
 from autograder.classroom.term.due_dates import rules_in
+from autograder.classroom.term.which_counts import TIMESTAMP
 
 TEMPLATES = Path(filters.__file__).parent / "templates"
 Resources = dict[str, Any]  # what nbconvert hands from step to step

@@ -23,15 +23,13 @@ from autograder.classroom.batch import (
     secret_seed,
     stage,
 )
-from autograder.classroom.batch.tries import FOLDER as TRIES
-from autograder.classroom.batch.tries import best_of, keep, put_back, several
 from autograder.classroom.exercise_versions import out_of_date
 from autograder.classroom.hand_in import HandedIn, folders_handed_in, read_hand_in, unread
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.nbgrader.dropped import enter_dropped, told
 from autograder.classroom.nbgrader.entry import enter
 from autograder.classroom.nbgrader.export import CanvasExport, MarksExport, write_marks
-from autograder.classroom.nbgrader.extensions import deadline, extended, kept
+from autograder.classroom.nbgrader.extensions import extended
 from autograder.classroom.nbgrader.gradebook_state import SetAside, without_hand_in
 from autograder.classroom.nbgrader.late_penalties import with_lateness
 from autograder.classroom.nbgrader.left_out import to_decide
@@ -53,7 +51,6 @@ from autograder.classroom.report.page import INDEX
 from autograder.classroom.report.similar_page import SIMILAR
 from autograder.classroom.similarity import alike_pairs
 from autograder.classroom.term.due_dates import enter_due_dates
-from autograder.course_settings import BEST
 from autograder.host.records import SubmissionRecord
 from autograder.host.report.safe_text import one_line
 from autograder.host.report.wording import marks
@@ -82,10 +79,9 @@ def grade_course(
 ) -> Graded:
     """Correct folders, grade, enter marks, make feedback, export, report. Progress goes to the terminal."""
     chosen = tuple(assignments) or course.assignments
-    seed, rules = secret_seed(course.seed_file), course.rules()
+    seed = secret_seed(course.seed_file)
     with course.gradebook() as gradebook:
-        enter_due_dates(gradebook, rules)
-    best = list(_choose_best(course, chosen, engine, seed)) if rules.counts == BEST else []
+        enter_due_dates(gradebook, course.rules())
     corrections = correct_submissions(course.submitted, course.quarantine, chosen, course.assignments)
     for done in corrections:
         print(f"Folder {one_line('/'.join(filter(None, (done.student, done.assignment))))}: {one_line(done.sentence)}")
@@ -99,7 +95,7 @@ def grade_course(
     environment = this_environment(("secret seed, fingerprint", fingerprint(seed)))
     stale = out_of_date(record for record in run.records if is_final(record))
     more_time = extended(course, {(one.assignment, one.student) for one in hand_ins})
-    entries = [unread, by_person, stale, more_time, late, best, told(dropped), to_decide(course, hand_ins, chosen)]
+    entries = [unread, by_person, stale, more_time, late, told(dropped), to_decide(course, hand_ins, chosen)]
     also = [*itertools.chain(*entries, _to_look_at(course, corrections, aside, run))]
     absent, alike = without_hand_in(course, hand_ins), alike_pairs(hand_ins, run.records)
     summary = summarise(records, also, absent=absent, names=_names(course), alike=alike)
@@ -107,32 +103,6 @@ def grade_course(
     write_marks(course)
     csv = export_csv(course, course.journal.parent / "grades.csv", {hand_in.assignment for hand_in in hand_ins})
     return Graded(records, run.from_journal, _failures(course, corrections, aside), marked, csv, page, text)
-
-
-def _choose_best(course: Course, assignments: Sequence[str], engine: Engine, seed: int) -> Iterator[Attention]:
-    """Put the best hand-in of each student in place, and yield an entry for each student who has several."""
-    tries, rules = course.journal.with_name(TRIES), course.rules()
-    for folder in folders_handed_in(course.submitted, assignments):
-        if STUDENT.fullmatch(folder.parent.name):
-            keep(folder, tries)
-    groups = list(several(tries, assignments))
-    every = [one for group in groups for one in group]
-    run = _grade(course, [one.hand_in for one in every], engine, seed)
-    records = {one.folder: record for one, record in zip(every, run.records, strict=True)}
-    extensions = kept(course.journal)
-    with course.gradebook() as gradebook:
-        for group in groups:
-            if not all(is_final(records[one.folder]) for one in group):
-                continue  # one of them could not be graded; what counted before does so
-            assignment, student = group[0].hand_in.assignment, group[0].hand_in.student
-            due = deadline(gradebook, extensions, assignment, student)
-            chosen = best_of(group, [records[one.folder].points for one in group], due, rules)
-            put_back(chosen, course.submitted)
-            listed = ", ".join(
-                f"{one.shown} {marks(r.points, r.max_points)}" for one in group for r in [records[one.folder]]
-            )
-            sentence = f"{len(group)} hand-ins, and the best counts, {chosen.shown}: {listed}."
-            yield Attention(Urgency.COULD, student, assignment, sentence)
 
 
 def _read(course: Course, chosen: Sequence[str], corrections: Sequence[Correction]) -> Iterator[HandedIn]:

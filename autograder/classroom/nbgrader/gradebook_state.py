@@ -16,8 +16,8 @@ from nbgrader.api import Gradebook, SubmittedAssignment
 
 from autograder.classroom.hand_in import HandedIn
 from autograder.classroom.nbgrader.course import Course, quiet_additions
-from autograder.classroom.nbgrader.quarantine import TIMESTAMP
 from autograder.classroom.report.attention import Urgency, attention
+from autograder.classroom.term.which_counts import TIMESTAMP
 from autograder.host.records import SubmissionRecord
 
 NOTED = "entered.txt"

@@ -17,25 +17,19 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from nbgrader.utils import parse_utc
-
 from autograder.classroom.assistants import FOR_ASSISTANTS
 from autograder.classroom.hand_in import nothing_handed_in
 from autograder.classroom.notes import notes_for, other_names, write_notes
+from autograder.classroom.term.which_counts import TIMESTAMP, small_text, time_of
 
 # nbgrader finds folders by glob, so a name must not be a pattern; it must not look like a command-line option either;
 # nbgrader strips spaces at the end of a name, and then does not find the folder
 STUDENT = re.compile(r"\w(?:[\w.@+ -]{0,98}[\w.@+-])?")
-TIMESTAMP = "timestamp.txt"
 SECRET = "submission_secret.txt"  # a student finds the feedback in nbgrader's exchange with it
 KEPT = (TIMESTAMP, SECRET)
 FOLDER = "aside"  # name of the quarantine folder, beside submitted/
-SMALL_BYTES = 4096  # of each of the two
 NAME_BYTES = 200
 _FOREIGN = "_foreign"  # in the quarantine folder: what lay in submitted/ and was no student's folder
-# no path, since the name of a time zone is looked up as a file
-_ZONE = r"[A-Za-z]+(?:[_/-][A-Za-z]+)*(?:[+-]\d{1,2})?|[+-]\d\d:?\d\d"
-_TIME = re.compile(rf"\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d{{1,9}})?)? ?(?:{_ZONE})?", re.ASCII)
 QUIET = {".ipynb_checkpoints", ".DS_Store", "__MACOSX", "Thumbs.db", *FOR_ASSISTANTS}
 """Files that tools create or the release itself brought: moved without a message."""
 
@@ -174,37 +168,15 @@ def _renamed(notebook: Path) -> Iterator[str]:
 
 def _bad_texts(folder: Path, kept: Path) -> Iterator[str]:
     """Move nbgrader's two small files away if they are no such files, since nbgrader reads them whole."""
-    time_of, secret = folder / TIMESTAMP, folder / SECRET
-    if time_of.exists() and not _holds_a_time(time_of):
-        with time_of.open("rb") as file:
+    stamp, secret = folder / TIMESTAMP, folder / SECRET
+    if stamp.exists() and time_of(folder) is None:
+        with stamp.open("rb") as file:
             begins = file.read(60).decode("utf-8", "replace")
-        _move(time_of, kept)
+        _move(stamp, kept)
         yield f"{TIMESTAMP} held no time ({begins!r}); the submission counts as handed in on time."
-    if secret.exists() and not _text_of(secret):
+    if secret.exists() and not small_text(secret):
         _move(secret, kept)
         yield f"{SECRET} held no secret of nbgrader; feedback can't be fetched through the exchange."
-
-
-def _holds_a_time(path: Path) -> bool:
-    """Return whether nbgrader can read the file as a time, and finds a whole date in it, not a part of today's."""
-    text = _text_of(path)
-    if not _TIME.fullmatch(text):
-        return False
-    try:
-        parse_utc(text)
-    except Exception:  # the parser of dates has more errors than it names
-        return False
-    return True
-
-
-def _text_of(path: Path) -> str:
-    """Return the text of a small file without the space around it; empty if it is large, or no text in UTF-8."""
-    if path.lstat().st_size > SMALL_BYTES:
-        return ""
-    try:
-        return path.read_bytes().decode().strip()
-    except UnicodeDecodeError:
-        return ""
 
 
 def _move(path: Path, folder: Path) -> None:

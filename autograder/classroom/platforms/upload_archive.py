@@ -13,9 +13,10 @@ from typing import Any
 from nbgrader.plugins import ExtractorPlugin
 from traitlets import Int
 
-from autograder.classroom.nbgrader.quarantine import QUIET, SMALL_BYTES, TIMESTAMP
+from autograder.classroom.nbgrader.quarantine import QUIET
 from autograder.classroom.platforms.moodle_worksheet import Participant, WorksheetError, read_worksheet
 from autograder.classroom.platforms.platform_names import NOTEBOOK
+from autograder.classroom.term.which_counts import SMALL_BYTES, TIMESTAMP
 
 SUBMITTERS = "submission_metadata.yml"  # Gradescope's list of who handed in what
 _CREATED = "  :created_at:"

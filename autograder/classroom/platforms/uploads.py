@@ -5,27 +5,24 @@ names them too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path, PurePosixPath
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from nbgrader.api import Gradebook
 from nbgrader.plugins import FileNameCollectorPlugin
-from nbgrader.utils import parse_utc
 from traitlets import Unicode
 
-from autograder.classroom.batch.tries import FOLDER as TRIES
-from autograder.classroom.batch.tries import keep
 from autograder.classroom.nbgrader.extensions import deadline, kept
 from autograder.classroom.nbgrader.left_out import LeftOut, keep_left_out
-from autograder.classroom.nbgrader.quarantine import TIMESTAMP
-from autograder.classroom.notes import digest_of, write_notes
+from autograder.classroom.notes import add_notes, digest_of
 from autograder.classroom.platforms.platform_names import NOTEBOOK
 from autograder.classroom.platforms.roster_lookup import Roster, roster_of
 from autograder.classroom.platforms.upload_owners import Collected, Enclosed, collected
 from autograder.classroom.status import DONE, REFUSED
-from autograder.classroom.term.due_dates import enter_due_dates, rules_in
+from autograder.classroom.term.due_dates import enter_due_dates, in_gradebook, rules_in
+from autograder.classroom.term.which_counts import not_counted, rank, time_of
 
 EXTRACTED = "extracted"  # nbgrader's folder of unpacked files
 LATE = "The platform calls it late and gives no time, so nothing was deducted for lateness."
@@ -123,8 +120,7 @@ class UploadCollector(FileNameCollectorPlugin):
             found.students[path][0] for path in found.late if path in found.students.keys() - found.times.keys()
         )
         for student in late:
-            notebook = self._submitted(student) / f"{self.parent.coursedir.assignment_id}.ipynb"
-            write_notes(notebook, Path(self.config.GradeOutsideKernel.quarantine), [LATE])
+            self._note(student, LATE)
         if late:
             yield f"The platform calls late: {_listed(late)}."
 
@@ -152,27 +148,33 @@ class UploadCollector(FileNameCollectorPlugin):
             folder = self._submitted(student)
             if not folder.is_dir() or not any(folder.iterdir()):
                 continue
-            before, when = _time_of(folder), found.times.get(path)
-            if before is None or (when is not None and self._rank(student, before) <= self._rank(student, when)):
+            before, due = time_of(folder), self._due(student)
+            when = in_gradebook(found.times[path]) if path in found.times else None
+            if before is None or (when is not None and rank(before, due) <= rank(when, due)):
                 replaced.append(student)
-                keep(folder, Path(self.config.GradeOutsideKernel.journal).with_name(TRIES))
                 continue
             del found.students[path]
             if when is not None:
                 self._newer.append(student)
+                self._note(student, not_counted(when, before, due))
             else:
                 has = f"{student} has a hand-in of {before:%Y-%m-%d %H:%M} UTC"
                 found.left_out[path] = f"{has}, and the platform gives no time for this one; move one of them away"
         if replaced and not self.parent.force:
             self.parent.fail(f"{_listed(sorted(replaced))} handed in before; to replace that, add --force")
 
-    def _rank(self, student: str, when: datetime) -> tuple[bool, datetime]:
-        """Return what decides which of two hand-ins of a student counts: being in time, then being newer."""
+    def _note(self, student: str, sentence: str) -> None:
+        """Note `sentence`, if it is not empty, for the class report."""
+        if sentence:
+            notebook = self._submitted(student) / f"{self.parent.coursedir.assignment_id}.ipynb"
+            add_notes(notebook, Path(self.config.GradeOutsideKernel.quarantine), [sentence])
+
+    def _due(self, student: str) -> datetime | None:
+        """Return until when a student can hand in, in UTC."""
         with Gradebook(self.db_url, self.course_id) as gradebook:
             enter_due_dates(gradebook, rules_in(self.config))
             extensions = kept(Path(self.config.GradeOutsideKernel.journal))
-            due = deadline(gradebook, extensions, self.parent.coursedir.assignment_id, student)
-        return (due is None or when.astimezone(UTC).replace(tzinfo=None) <= due, when)
+            return deadline(gradebook, extensions, self.parent.coursedir.assignment_id, student)
 
     def _submitted(self, student: str) -> Path:
         folders = self.parent.coursedir
@@ -190,15 +192,6 @@ class UploadCollector(FileNameCollectorPlugin):
             return Roster()
         with Gradebook(self.db_url, self.course_id) as gradebook:
             return roster_of(gradebook.students)
-
-
-def _time_of(folder: Path) -> datetime | None:
-    """Return when the hand-in in `folder` was handed in, if it says so."""
-    try:
-        when: datetime = parse_utc((folder / TIMESTAMP).read_text(encoding="utf-8").strip())
-    except (OSError, ValueError, OverflowError):
-        return None
-    return when.replace(tzinfo=UTC)
 
 
 def _listed(names: Sequence[str]) -> str:

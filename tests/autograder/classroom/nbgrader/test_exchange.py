@@ -13,8 +13,9 @@ from nbgrader.api import Gradebook
 from autograder.classroom.assistants import FOR_ASSISTANTS
 from autograder.classroom.nbgrader import collect
 from autograder.classroom.nbgrader.course import Course, open_course
-from autograder.classroom.nbgrader.quarantine import SECRET, TIMESTAMP, correct_submissions
+from autograder.classroom.nbgrader.quarantine import SECRET, correct_submissions
 from autograder.classroom.notes import notes_for
+from autograder.classroom.term.which_counts import TIMESTAMP
 from demo.hand_in import fetch_feedback, submit
 from tests import skips
 

@@ -5,6 +5,7 @@ import logging
 import os
 import shutil
 import zipfile
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,26 @@ def test_of_two_ways_to_hand_in_the_later_counts(
         assert any("counts more, and was handed in another way, was kept: ada." in line for line in lines) == (
             expected == "exchange"
         )
+
+
+@pytest.mark.parametrize(("minutes", "expected"), [(15, "hers"), (16, "exchange")])
+def test_an_upload_after_the_quarter_of_an_hour_does_not_count_beside_one_in_time_and_the_report_says_so(
+    course: Course, tmp_path: Path, minutes: int, expected: str
+) -> None:
+    folder = course.submitted / "ada" / NAME
+    folder.mkdir(parents=True)
+    (folder / f"{NAME}.ipynb").write_text("exchange")
+    (folder / "timestamp.txt").write_text("2026-01-15 10:00:00 UTC")
+    with course.gradebook() as gradebook:
+        due = datetime(2026, 1, 15, 10, 30) - timedelta(minutes=minutes)  # the upload is of 10:30 UTC
+        gradebook.update_or_create_assignment(NAME, duedate=due)
+    members = {f"Ada L_77_assignsubmission_file_/{NAME}.ipynb": "hers"}
+    zone = "--UploadCollector.timezone=Europe/Berlin"
+    status, _, found = zip_collected(tmp_path / "work", members, MOODLE, zone, "--force")
+    assert (status, found["ada"]) == (0, expected)
+    notes = notes_for(folder / f"{NAME}.ipynb", course.quarantine)
+    told = [note.partition(";")[0] for note in notes]
+    assert told == ["A later hand-in, of 2026-01-15 10:30 UTC, is late and does not count"] * (expected == "exchange")
 
 
 def test_which_of_two_counts_is_for_a_person_where_one_has_no_time(course: Course, tmp_path: Path) -> None:
