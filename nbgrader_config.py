@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from autograder.classroom.nbgrader import hooks
+from autograder.course_settings import settings_file
 
 c = get_config()  # noqa: F821  # traitlets defines it for configuration files
 
@@ -39,7 +40,7 @@ c.SanitizeHTML.enabled = True
 c.GradeOutsideKernel.journal = str(WORK / "journal.jsonl")
 c.GradeOutsideKernel.seed_file = str(WORK / "secret_seed")
 c.GradeOutsideKernel.quarantine = str(WORK / "aside")
-c.GradeOutsideKernel.settings = str(ROOT / os.environ.get("COURSE_SETTINGS", "course.toml"))
+c.GradeOutsideKernel.settings = str(settings_file(ROOT))
 # submissions that a learning platform gives out as one archive: put it into work/downloaded/ASSIGNMENT/archive, then
 # run `nbgrader zip_collect ASSIGNMENT`
 c.ZipCollectApp.downloaded_directory = os.path.relpath(WORK / "downloaded", ROOT)  # nbgrader puts the root before it

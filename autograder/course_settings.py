@@ -13,6 +13,7 @@ is an error, since a misspelt one would change marks without a word.
 """
 
 import difflib
+import os
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
@@ -81,7 +82,12 @@ def is_device_choice(name: object) -> bool:
 def course_settings() -> Settings:
     """Return the settings of the course in the working directory, or else of this installation."""
     here = Path.cwd()
-    return read_settings((here if (here / COURSE_FILE).is_file() else INSTALLATION) / FILE)
+    return read_settings(settings_file(here if (here / COURSE_FILE).is_file() else INSTALLATION))
+
+
+def settings_file(course: Path) -> Path:
+    """Return the file with the settings of the course in the folder `course`; `COURSE_SETTINGS` names another one."""
+    return course / os.environ.get("COURSE_SETTINGS", FILE)
 
 
 def own_settings(start: Path) -> Settings:

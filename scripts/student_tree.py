@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from autograder.classroom.nbgrader.leaks import Fingerprint, fingerprints, secret_fingerprints
-from autograder.course_settings import read_settings
+from autograder.course_settings import read_settings, settings_file
 from autograder.exercises.lessons import LESSONS
 from autograder.exercises.quality.question_tables import write_tables
 from autograder.exercises.questions import SHIPPED
@@ -71,7 +71,7 @@ def copy_code(folder: Path) -> None:
     shutil.copytree(ROOT / "scripts" / "student_lab", folder / "student_lab")
     for name in PAPERS:
         shutil.copy(ROOT / name, folder / name)
-    notebooks = read_settings(ROOT / "course.toml").notebooks
+    notebooks = read_settings(settings_file(ROOT)).notebooks
     (folder / "course.toml").write_text(f"notebooks = {list(notebooks)}\n", "utf-8")
     (folder / "pyproject.toml").write_text(without_scripts((ROOT / "pyproject.toml").read_text("utf-8")), "utf-8")
 

@@ -10,7 +10,7 @@ is not done twice.
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,8 @@ from autograder.classroom.batch_command import going_on, grade_and_tell
 from autograder.classroom.hand_in import folders_handed_in
 from autograder.classroom.sandbox_options import add_sandbox, open_chosen
 from autograder.classroom.status import DONE, REFUSED, CommandError
-from autograder.classroom.term.due_dates import enter_due_dates, shown, shown_in
+from autograder.classroom.term.due_dates import due_in, shown_in
+from autograder.classroom.term.lateness import DAY_S, GRACE_S
 
 if TYPE_CHECKING:
     from autograder.classroom.nbgrader.course import Course
@@ -63,7 +64,7 @@ def _open(options: argparse.Namespace) -> int:
 
     course = open_course()
     (name,) = course.chosen([options.assignment])
-    released, due = course.release / name / f"{name}.ipynb", course.rules().due.get(name)
+    released = course.release / name / f"{name}.ipynb"
 
     def build() -> int:
         release(course, [name])
@@ -79,7 +80,10 @@ def _open(options: argparse.Namespace) -> int:
         Step(f"Put it into the exchange: nbgrader release_assignment {name}", hand_out),
     ]
     status = _each(steps, options.dry_run)
-    print(f"due        {shown(due) if due else 'no date; set one below [due] in course.toml'}")
+    with course.gradebook() as gradebook:
+        due = due_in(gradebook, course.rules(), name)
+    until = shown_in(due, course.rules(), name) if due else "no date; set one below [due] in course.toml"
+    print(f"due        {until}")
     print(f"students   find it in JupyterLab's Assignment List; on a learning platform, upload {released}")
     print(f"next       when it is due: autograder close {name}")
     return status
@@ -90,11 +94,14 @@ def _close(options: argparse.Namespace) -> int:
 
     course = open_course()
     (name,) = course.chosen([options.assignment])
-    waiting = "; ".join(still_open(course, name, datetime.now(UTC).replace(tzinfo=None)))
+    now = datetime.now(UTC).replace(tzinfo=None)
+    waiting = "; ".join(still_open(course, name, now))
     if waiting:
         print(f"Still allowed to hand in {name}: {waiting}.")
         if not (options.yes or options.dry_run):
-            raise StillOpenError("nothing was done. With --yes it is closed now; run it again for who hands in later.")
+            raise StillOpenError(
+                "nothing was done. With --yes it is closed now; run it again for students who hand in later."
+            )
 
     def grade() -> int:
         if not folders_handed_in(course.submitted, [name]):
@@ -107,7 +114,10 @@ def _close(options: argparse.Namespace) -> int:
         Step(f"Collect from the exchange: nbgrader collect {name}", lambda: _collect(course, name)),
         Step(f"Grade, with marks, feedback and report: autograder batch --assignment {name}", grade),
     ]
-    return _each(steps, options.dry_run)
+    status = _each(steps, options.dry_run)
+    if again := late_until(course, name, now):
+        print(again)
+    return status
 
 
 def _collect(course: "Course", name: str) -> int:
@@ -121,20 +131,32 @@ def _collect(course: "Course", name: str) -> int:
 
 def still_open(course: "Course", name: str, now: datetime) -> Iterator[str]:
     """Yield who may still hand in at `now`, in UTC: everybody before the due date, then who has an extension."""
-    from autograder.classroom.nbgrader.extensions import deadline, kept
+    from autograder.classroom.nbgrader.extensions import deadlines
 
-    extensions = kept(course.journal)
-    with course.gradebook() as gradebook:
-        enter_due_dates(gradebook, course.rules())
-        due = deadline(gradebook, (), name, "")
-        if due is not None and now <= due:
-            yield f"everybody, until {shown_in(due, course.rules(), name)}"
-        ends = {one.id: deadline(gradebook, extensions, name, one.id) for one in gradebook.students}
-    later = {who: end for who, end in ends.items() if end and due and end > max(due, now)}
+    due, ends = deadlines(course, name)
+    if due is not None and now <= due:
+        yield f"everybody, until {shown_in(due, course.rules(), name)}"
+    later = {who: end for who, end in ends.items() if due and end > max(due, now)}
     for who in sorted(later)[:MOST_NAMES]:
         yield f"{who}, until {shown_in(later[who], course.rules(), name)}"
     if len(later) > MOST_NAMES:
         yield f"and {len(later) - MOST_NAMES} more"
+
+
+def late_until(course: "Course", name: str, now: datetime) -> str:
+    """Return a sentence about the time, in UTC, until which a late hand-in earns points; empty if it is over."""
+    from autograder.classroom.nbgrader.extensions import deadlines
+
+    due, ends = deadlines(course, name)
+    rules = course.rules()
+    if due is None or rules.late is None or not rules.late.days:
+        return ""
+    last = max(due, *ends.values()) if ends else due
+    last += timedelta(seconds=rules.late.days * DAY_S + GRACE_S)
+    if last <= now:
+        return ""
+    until = shown_in(last, rules, name)
+    return f"Late hand-ins earn points until {until}; run `autograder close {name}` again then."
 
 
 def _each(steps: Sequence[Step], dry_run: bool) -> int:

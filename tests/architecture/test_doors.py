@@ -65,6 +65,7 @@ ALLOWED = {
     ("autograder/classroom/nbgrader/course.py", "copy.deepcopy"): "nbgrader's configuration of the course",
     ("autograder/classroom/nbgrader/dropped.py", "json.loads"): "a file that this grader wrote",
     ("autograder/classroom/term/course_texts.py", "json.loads"): "a notebook of the course",
+    ("autograder/classroom/term/due_dates.py", "json.loads"): "a file that this grader wrote",
     ("autograder/course_settings.py", "tomllib"): "the course's file; a notebook reads it in the student's own process",
     ("autograder/course_settings.py", "difflib"): "a name in the course's file, of bounded length",
     ("autograder/classroom/nbgrader/extensions.py", "json.loads"): "a file that this grader wrote",

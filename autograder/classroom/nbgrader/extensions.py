@@ -19,7 +19,7 @@ from nbgrader.utils import parse_utc
 from autograder.classroom.nbgrader.course import Course, quiet_additions
 from autograder.classroom.report.attention import Attention, Urgency
 from autograder.classroom.status import UsageError
-from autograder.classroom.term.due_dates import enter_due_dates, shown_in
+from autograder.classroom.term.due_dates import due_in, enter_due_dates, shown_in
 from autograder.classroom.whole_files import write_whole
 from autograder.course_settings import Settings
 
@@ -76,6 +76,23 @@ def deadline(gradebook: Gradebook, extensions: Iterable[Extension], assignment: 
         due: datetime | None = gradebook.find_assignment(assignment).duedate
     except MissingEntry:
         return None
+    return _own(gradebook, due, extensions, assignment, student)
+
+
+def deadlines(course: Course, assignment: str) -> tuple[datetime | None, dict[str, datetime]]:
+    """Return when the notebook is due, and until when each student can hand in, in UTC; nothing is entered."""
+    extensions = kept(course.journal)
+    with course.gradebook() as gradebook:
+        due = due_in(gradebook, course.rules(), assignment)
+        known = {one.id for one in gradebook.students}
+        known |= {one.student for one in extensions if one.assignment == assignment}  # also outside the roster
+        ends = {student: _own(gradebook, due, extensions, assignment, student) for student in known}
+    return due, {student: end for student, end in ends.items() if end is not None}
+
+
+def _own(
+    gradebook: Gradebook, due: datetime | None, extensions: Iterable[Extension], assignment: str, student: str
+) -> datetime | None:
     given = next((one for one in extensions if (one.assignment, one.student) == (assignment, student)), None)
     entered = None
     with contextlib.suppress(MissingEntry):

@@ -13,8 +13,10 @@ from autograder.classroom.nbgrader.extensions import extend
 from autograder.classroom.nbgrader.release import release
 from autograder.classroom.status import UsageError
 from autograder.classroom.term.course_texts import LAST, fitted_map
-from autograder.course_settings import Settings, SettingsError
+from autograder.classroom.term.due_dates import enter_due_dates
+from autograder.course_settings import Settings, SettingsError, course_settings
 from autograder.practice import progress
+from scripts import student_tree
 from tests.architecture.source_tree import ROOT
 from tests.autograder.classroom.nbgrader.small_course import base, course, graded, place
 from tests.autograder.classroom.nbgrader.test_cycle import NAME, gradebook_of
@@ -135,6 +137,28 @@ def test_a_date_that_moved_is_in_the_gradebook_with_the_next_grading_and_extensi
     assert due_in_gradebook(course) == datetime(2026, 1, 27, 22, 59)
     until = "Wednesday, 28 January 2026, 23:59 (Europe/Berlin), 1 day after the due date"
     assert f"Has an extension until {until}." in text
+
+
+def test_a_date_goes_with_its_line_and_one_that_a_person_entered_stays(setting) -> None:
+    course = setting(TEXT)
+    with gradebook_of(course) as gradebook:
+        enter_due_dates(gradebook, course.rules())
+        enter_due_dates(gradebook, Settings())
+    assert due_in_gradebook(course) is None
+    with gradebook_of(course) as gradebook:
+        enter_due_dates(gradebook, course.rules())
+        gradebook.update_or_create_assignment(NAME, duedate="2026-03-01 12:00:00 UTC")
+        enter_due_dates(gradebook, Settings())
+        enter_due_dates(gradebook, Settings())
+    assert due_in_gradebook(course) == datetime(2026, 3, 1, 12, 0)
+
+
+def test_every_command_reads_the_same_file(setting, tmp_path: Path) -> None:
+    course = setting(f'device = "cuda:3"\n{TEXT}')
+    assert course_settings() == course.rules()
+    student_tree.copy_code(tmp_path / "student")
+    copied = (tmp_path / "student" / "course.toml").read_text()
+    assert copied == f"notebooks = {['00_start_here', NAME, '07_dynamo']}\n"
 
 
 def test_progress_shows_the_exercises_of_the_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

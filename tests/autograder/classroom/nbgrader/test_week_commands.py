@@ -9,9 +9,9 @@ from autograder.classroom import week_commands
 from autograder.classroom.cli import main
 from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.extensions import extend
-from autograder.classroom.week_commands import still_open
+from autograder.classroom.week_commands import late_until, still_open
 from tests.autograder.classroom.nbgrader.small_course import base, course, place
-from tests.autograder.classroom.nbgrader.test_course_toml import setting
+from tests.autograder.classroom.nbgrader.test_course_toml import due_in_gradebook, setting
 from tests.autograder.classroom.nbgrader.test_cycle import NAME, FakeSandbox
 
 __all__ = ["base", "course", "place", "setting"]  # fixtures
@@ -79,3 +79,47 @@ def test_close_goes_on_after_a_kill_and_grades_as_batch_does(
     assert f"step 2 of 2  Grade, with marks, feedback and report: autograder batch --assignment {NAME}" in said
     assert f"give back  nbgrader release_feedback {NAME}" in said
     assert open_course().journal.is_file()
+
+
+def test_close_says_until_when_a_late_hand_in_earns_points(
+    setting: Callable[[str], Course], capsys: pytest.CaptureFixture[str]
+) -> None:
+    course = setting(f"late = {{days = 2, percent_per_day = 10}}\n{RULES}")
+    sentence = (
+        "Late hand-ins earn points until Saturday, 17 January 2026, 12:15 (UTC); "
+        f"run `autograder close {NAME}` again then."
+    )
+    assert late_until(course, NAME, datetime.fromisoformat("2026-01-17T12:14:00")) == sentence
+    assert late_until(course, NAME, datetime.fromisoformat("2026-01-17T12:16:00")) == ""
+    assert late_until(setting(RULES), NAME, datetime.fromisoformat("2026-01-15T12:14:00")) == ""
+    setting(f"late = {{days = 2, percent_per_day = 10}}\n{RULES.replace('2026', '2999')}")
+    assert main(["close", NAME, "--dry-run"]) == 0
+    assert "Late hand-ins earn points until Thursday, 17 January 2999, 12:15 (UTC)" in capsys.readouterr().out
+
+
+def test_an_extension_of_somebody_outside_the_roster_is_waited_for(setting: Callable[[str], Course]) -> None:
+    course = setting(RULES)
+    (course.submitted / "zoe" / NAME).mkdir(parents=True)
+    extend(course, "zoe", NAME, until="2099-01-18 12:00 UTC")
+    assert [*still_open(course, NAME, datetime.fromisoformat("2026-02-01T00:00:00"))] == [
+        "zoe, until Sunday, 18 January 2099, 12:00 (UTC)"
+    ]
+
+
+def test_a_dry_run_changes_no_due_date(setting: Callable[[str], Course], capsys: pytest.CaptureFixture[str]) -> None:
+    course = setting(RULES)
+    before = due_in_gradebook(course)
+    setting(RULES.replace("2026", "2999"))
+    assert main(["close", NAME, "--dry-run"]) == 0
+    assert "everybody, until Tuesday, 15 January 2999, 12:00 (UTC)" in capsys.readouterr().out
+    assert main(["open", NAME, "--dry-run"]) == 0
+    assert "due        Tuesday, 15 January 2999, 12:00 (UTC)" in capsys.readouterr().out
+    assert due_in_gradebook(course) == before
+
+
+def test_open_says_a_date_that_only_the_gradebook_has(
+    setting: Callable[[str], Course], capsys: pytest.CaptureFixture[str]
+) -> None:
+    setting('time_zone = "Europe/Berlin"')
+    assert main(["open", NAME, "--dry-run"]) == 0
+    assert "due        Thursday, 15 January 2026, 13:00 (Europe/Berlin)" in capsys.readouterr().out
