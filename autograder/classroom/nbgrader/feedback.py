@@ -148,19 +148,15 @@ class ReleaseToEach(ExchangeReleaseFeedback):
             if not (folder / SECRET).is_file() or not (folder / TIMESTAMP).is_file():
                 without.append(student)
                 continue
-            if student in shared:
-                self.log.error(
-                    "The feedback of %s was not released, for it would be one file with that of %s: their folders hold "
-                    "the same %s, as a copied folder does. Ask them, and send each page from %s",
-                    *(student, ", ".join(shared[student]), SECRET, Path(pattern).parent.parent),
-                )
-                continue
             self.src_path = str(folder)
             try:
+                if student in shared:
+                    self._withdraw(folder, shared[student])
+                    continue
                 super().copy_files()
                 self._add_marks(folder, marks.get(student, ()))
                 self._under_other_names(folder)
-            except (OSError, ValueError) as error:  # a student may have written anything into the two files
+            except (OSError, ValueError, AssertionError) as error:  # a student may have written anything into the two
                 self.log.error("The feedback of %s was not released: %s", student, error)
         self.src_path, self.coursedir.student_id_exclude = pattern, excluded
         if without:
@@ -169,6 +165,16 @@ class ReleaseToEach(ExchangeReleaseFeedback):
                 Path(pattern).parent.parent,
                 ", ".join(without),
             )
+
+    def _withdraw(self, folder: Path, others: Sequence[str]) -> None:
+        """Remove a page that `others` could fetch, too, and log it."""
+        self.log.error(
+            "The feedback of %s was not released, for it would be one file with that of %s: their folders hold the "
+            "same %s, as a copied folder does. Ask them, and send each page from %s",
+            *(folder.parent.name, ", ".join(others), SECRET, folder.parent.parent),
+        )
+        for name in (folder.name, *self._other_names(folder)):
+            _page(Path(self.dest_path), (folder / SECRET).read_text(), name).unlink(missing_ok=True)
 
     def _add_marks(self, folder: Path, marks: Sequence[NotebookMarks]) -> None:
         """Put the student's marks for all notebooks with released feedback into the page that was released now."""
@@ -189,14 +195,18 @@ class ReleaseToEach(ExchangeReleaseFeedback):
 
     def _under_other_names(self, folder: Path) -> None:
         """Release the page of `folder` also under each other name that the student's nbgrader will request."""
-        assignment, student, secret = folder.name, folder.parent.name, (folder / SECRET).read_text()
-        submitted = self.coursedir.format_path(self.coursedir.submitted_directory, student, assignment)
-        quarantine = Path(self.config.GradeOutsideKernel.quarantine)
-        released = _page(Path(self.dest_path), secret, assignment)
-        for name in other_names(Path(submitted, f"{assignment}.ipynb"), quarantine) if released.is_file() else ():
-            page = _page(Path(self.dest_path), secret, Path(name).stem)
+        secret = (folder / SECRET).read_text()
+        released = _page(Path(self.dest_path), secret, folder.name)
+        for name in self._other_names(folder) if released.is_file() else ():
+            page = _page(Path(self.dest_path), secret, name)
             shutil.copy(released, page.with_suffix(".part"))
             page.with_suffix(".part").replace(page)  # atomic, since a student may fetch it now
+
+    def _other_names(self, folder: Path) -> list[str]:
+        assignment, student = folder.name, folder.parent.name
+        submitted = self.coursedir.format_path(self.coursedir.submitted_directory, student, assignment)
+        quarantine = Path(self.config.GradeOutsideKernel.quarantine)
+        return [Path(name).stem for name in other_names(Path(submitted, f"{assignment}.ipynb"), quarantine)]
 
 
 def _shared_secrets(feedback: Path, assignment: str) -> dict[str, list[str]]:

@@ -271,11 +271,12 @@ def test_feedback_comes_back_under_the_names_that_were_handed_in(course: Course,
     assert pages == {name.replace(".ipynb", ".html"): "for ada" for name in names}
 
 
-def test_a_secret_that_is_no_text_keeps_nobody_elses_feedback_back(course: Course) -> None:
+@pytest.mark.parametrize("secret", [b"\xff", b""])
+def test_a_secret_that_is_no_text_keeps_nobody_elses_feedback_back(course: Course, secret: bytes) -> None:
     for student in ("ada", "bob"):
         put(course, student)
     do_collect(course)
-    (course.submitted / "ada" / NAME / SECRET).write_bytes(b"\xff")
+    (course.submitted / "ada" / NAME / SECRET).write_bytes(secret)
     for student in ("ada", "bob"):
         give_feedback(course, student)
     log = course.do("release_feedback", NAME)
@@ -292,13 +293,18 @@ def test_a_copied_folder_shows_nobody_the_marks_of_another(course: Course) -> No
         (course.submitted / student / NAME / SECRET).write_text("one secret")
     for student in ("ada", "bob", "cleo"):
         give_feedback(course, student)
+    released = inbound(course).with_name("feedback")
+    shutil.move(course.feedback / "bob", course.feedback.with_name("later"))
+    course.do("release_feedback", NAME)
+    assert sorted(path.read_text() for path in released.glob("*.html")) == ["for ada", "for cleo"]
+    shutil.move(course.feedback.with_name("later"), course.feedback / "bob")
     log = course.do("release_feedback", NAME)
-    assert [path.read_text() for path in inbound(course).with_name("feedback").glob("*.html")] == ["for cleo"]
+    assert [path.read_text() for path in released.glob("*.html")] == ["for cleo"]
     for student, other in (("ada", "bob"), ("bob", "ada")):
         assert f"The feedback of {student} was not released, for it would be one file with that of {other}" in log
     course.api.config.CourseDirectory.student_id = "ada"
     assert "of ada was not released" in course.do("release_feedback", NAME)
-    assert len([*inbound(course).with_name("feedback").glob("*.html")]) == 1
+    assert len([*released.glob("*.html")]) == 1
 
 
 def test_accounts_of_this_machine_are_read_as_they_are() -> None:
