@@ -52,9 +52,11 @@ class GradeOutsideKernel(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Grade one notebook, or read its record from the journal."""
-        record = self._record(resources["nbgrader"])
+        names = resources["nbgrader"]
+        hand_in = self._hand_in(names["student"], names["assignment"], names["notebook"])
+        record = self._record(hand_in)
         graded = {one.id: one for one in record.exercises}
-        notes = tuple(dict.fromkeys((*record.notes, *nb.metadata.get(NOTEBOOK_KEY, {}).get("notes", ()))))
+        notes = tuple(dict.fromkeys((*hand_in.remarks, *nb.metadata.get(NOTEBOOK_KEY, {}).get("notes", ()))))
         for cell in nb.cells:
             if cell.cell_type == "code" and utils.is_grade(cell) and not utils.is_solution(cell):
                 name = cell.metadata.nbgrader["grade_id"]
@@ -66,8 +68,7 @@ class GradeOutsideKernel(NbGraderPreprocessor):
                 write_mark(cell, exercise, notes, title=find(exercise.id).title)
         return nb, resources
 
-    def _record(self, names: dict[str, str]) -> SubmissionRecord:
-        hand_in = self._hand_in(names["student"], names["assignment"], names["notebook"])
+    def _record(self, hand_in: HandedIn) -> SubmissionRecord:
         record = find_record(Path(self.journal), hand_in.key)
         if record is None:
             self.log.info("Grading %s of %s outside the kernel", hand_in.assignment, hand_in.student)

@@ -1,5 +1,6 @@
 """Which of several hand-ins counts: the newest that is in time, or the newest if none is."""
 
+import json
 import os
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from autograder.classroom.nbgrader.extensions import extend
 from autograder.classroom.notes import notes_for
 from autograder.classroom.term.which_counts import TIMESTAMP, time_of
 from tests.autograder.classroom.nbgrader.small_course import base, course, graded, place
-from tests.autograder.classroom.nbgrader.test_cycle import NAME
+from tests.autograder.classroom.nbgrader.test_cycle import FULL, NAME, with_answer
 from tests.autograder.classroom.nbgrader.test_exchange import collected, do_collect, inbound, put
 
 __all__ = ["base", "course", "place"]  # fixtures
@@ -69,7 +70,8 @@ def test_who_has_only_late_ones_is_graded_by_the_newest(exchange: Course) -> Non
 
 
 def test_that_a_late_hand_in_does_not_count_is_told_also_after_the_one_in_time_was_graded(exchange: Course) -> None:
-    put(exchange, "eve", time=BEFORE)
+    released = json.loads((exchange.release / NAME / f"{NAME}.ipynb").read_text())
+    put(exchange, "eve", json.dumps(with_answer(released, FULL)), time=BEFORE)
     do_collect(exchange)
     assert TOLD not in graded(exchange).text
     put(exchange, "eve", "second", time=LATE)
@@ -77,7 +79,8 @@ def test_that_a_late_hand_in_does_not_count_is_told_also_after_the_one_in_time_w
     do_collect(exchange)
     done = graded(exchange)
     assert (done.from_journal, done.text.count(TOLD)) == (3, 1)
-    assert collected(exchange, "eve")[f"{NAME}.ipynb"] == "{}"
+    assert collected(exchange, "eve")[TIMESTAMP].startswith("2026-01-15")
+    assert TOLD in (exchange.feedback / "eve" / NAME / f"{NAME}.html").read_text()
 
 
 def test_a_hand_in_in_the_quarter_of_an_hour_that_costs_nothing_is_in_time(exchange: Course) -> None:
