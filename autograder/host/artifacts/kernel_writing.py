@@ -124,6 +124,7 @@ def _constant_copy(statement: ast.Assign | ast.AnnAssign, named: dict[str, float
         raise _not_here(statement, f" ({error})") from None
     for name in names:
         refuse_name(name, statement)
+        named.pop(name, None)  # it may name a tuple from here on
     with contextlib.suppress(ValueError):
         named |= dict.fromkeys(names, _number(found, {}))
     whole = ast.Call(_expression(CONSTEXPR), [found], []) if is_constexpr else found

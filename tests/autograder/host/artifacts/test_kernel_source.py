@@ -188,6 +188,7 @@ def test_a_launcher_reaches_nothing_but_shapes_and_launches(line: str, said: str
         ("SEEN = {}", "computed from something other"),
         ("T = 'a'\nU = (T, T)", "computed from something other"),
         ("U = (1, 1)\nV = (U, U)", "computed from something other"),
+        ("N = 4\nN = (1, 2)\nM = N * 2", "computed from something other"),
         ("U = float(float)", "computed from something other"),
         ("U = math.exp(1000)", "range"),
         ("U = float('nan')", "no real number"),
