@@ -60,7 +60,7 @@ def test_a_wrong_schedule_hears_what_was_thought(exercise: str, control: str, ch
                 ),
                 ("residual, shape, weight, layer_norm_bias, eps)", "residual, (16,), weight, layer_norm_bias, eps)"),
             ),
-            {"all layers"},
+            {"all layers", "another eps, another width", "launches of three layers"},
         ),
         (
             (

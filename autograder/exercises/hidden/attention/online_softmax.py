@@ -52,7 +52,7 @@ HIDDEN = HiddenPart(
         "nothing * values[:1] -> nothing / values[:1]": "both are 0 for values that are not",
     },
     checks=(
-        Check("blocks of other sizes", "other sizes", 1, streams_right(_sizes)),
+        Check("blocks of other sizes", "other sizes", 1.5, streams_right(_sizes)),
         Check("double precision", "precision", 0.5, streams_right(_double)),
         Check("a maximum that rises and falls", "large scores", 2, streams_right(_up_and_down)),
     ),
@@ -70,7 +70,7 @@ HIDDEN = HiddenPart(
         Control("blocks are averaged", AVERAGED, 0),
         ANSWERS.edited(
             "the first block's maximum",
-            4,
+            3.5,
             (NEW, "new = torch.where(largest == -torch.inf, scores.amax(1, keepdim=True), largest)"),
         ),
         ANSWERS.edited("never rescaled", 0, ("torch.exp(largest - base)", "torch.ones_like(base)")),
@@ -79,7 +79,7 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("one maximum for all rows", 10, ("scores.amax(1, keepdim=True)", "scores.amax()")),
         ANSWERS.edited("upside down", 0, ("torch.exp(largest - base)", "torch.exp(base - largest)")),
         ANSWERS.edited("not divided", 0, ("mixed / total", "mixed")),
-        ANSWERS.edited("no maximum", 4, (NEW, "new = torch.zeros_like(largest)")),
+        ANSWERS.edited("no maximum", 3.5, (NEW, "new = torch.zeros_like(largest)")),
         ANSWERS.edited("nan after a masked block", 9, (BASE, "base = new")),
         ANSWERS.edited("the block's own maximum", 9.5, (NEW, "new = scores.amax(1, keepdim=True)")),
         ANSWERS.edited(
