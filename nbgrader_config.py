@@ -45,7 +45,7 @@ c.GradeOutsideKernel.settings = str(settings_file(ROOT))
 # run `nbgrader zip_collect ASSIGNMENT`
 c.ZipCollectApp.downloaded_directory = os.path.relpath(WORK / "downloaded", ROOT)  # nbgrader puts the root before it
 c.UploadCollector.db_url = c.CourseDirectory.db_url
-# the time zone of your account on the platform, such as "Europe/Berlin"; without it, this machine's
+# the time zone of your account on the platform, such as "Europe/Berlin", if it is not `time_zone` of course.toml
 c.UploadCollector.timezone = ""
 c.ClearSolutions.code_stub = {
     "python": 'raise NotImplementedError("Write your answer here, then run the check below.")'

@@ -128,6 +128,9 @@ def _settings(found: Mapping[str, Any]) -> Settings:
     notebooks = _names(found, "notebooks", "00_start_here")
     dropped = _names(found, "dropped", "00_doctor")
     zone = _zone(found)
+    below = next((each.name for each in fields(Settings) if each.name in _table(found, "due", _DUE)), None)
+    if below:
+        raise _WrongError(f"{below} is below the line [due], so it is read as a notebook; move it above that line.")
     due = {name: _due(name, when, zone) for name, when in _table(found, "due", _DUE).items()}
     for name in due:
         if notebooks and name not in notebooks:

@@ -89,7 +89,9 @@ def _add_extend(commands: Any) -> None:
     extend.add_argument("student", metavar="STUDENT")
     extend.add_argument("assignment", metavar="NOTEBOOK")
     until = extend.add_mutually_exclusive_group(required=True)
-    until.add_argument("--until", metavar="TIME", default="", help="as '2030-01-18 12:00 UTC' or '… Europe/Berlin'")
+    until.add_argument(
+        "--until", metavar="TIME", default="", help="as '2030-01-18 12:00', in the course's time zone, or '… UTC'"
+    )
     until.add_argument("--days", type=_days, metavar="N", default=0.0, help="after the due date; 0 takes it back")
     extend.set_defaults(run=_extend)
 

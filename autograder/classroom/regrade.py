@@ -117,13 +117,16 @@ def add_regrade(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from autograder.classroom.nbgrader.course import open_course
+    from autograder.classroom.nbgrader.release import sum_problems
 
     course = open_course()
     assignment, exercises = _chosen(course, options.exercise)
+    for problem in (text for name in exercises for text in sum_problems(find(name, hidden=True))):
+        raise UsageError(f"{problem} Change one of them.")
     with going_on():
         engine = LocalEngine(open_chosen(options))
         changed = regrade(course, assignment, exercises, engine=engine, student=options.student, write=options.yes)
-        print(table(changed))
+        print("\n".join([table(changed), *released_otherwise(course, assignment, exercises)]))
         if options.yes:
             return grade_and_tell(course, [assignment], engine)
     if changed:
@@ -217,6 +220,19 @@ def _by_person(course: "Course", part: Part, exercise: str) -> float | None:
             return None
         given: float | None = grade.manual_score
         return given
+
+
+def released_otherwise(course: "Course", assignment: str, exercises: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence for each exercise whose points in the release are others: marks are shares of those."""
+    with course.gradebook() as gradebook:
+        cells = {cell.name: cell.max_score for cell in gradebook.find_notebook(assignment, assignment).grade_cells}
+    for name in set(exercises) - set(course.rules().dropped):
+        points, released = find(name, hidden=True).points, cells.get(f"{name}{CHECK}", 0.0)
+        if released != points:
+            yield (
+                f"The released notebook gives {name} {number(released)} points, and it has {number(points)} now. Marks "
+                f"stay shares of {number(released)} until you run autograder open {assignment}, then autograder batch."
+            )
 
 
 def table(changed: Sequence[Change]) -> str:

@@ -90,6 +90,7 @@ def test_late_rules_are_read(tmp_path: Path) -> None:
         ("late_days = 5", "late_days is set, and nothing is deducted without `late`"),
         ("late_days = -1", "late_days is -1; expected a whole number"),
         ("late = 2", "late is 2; expected a table"),
+        ("[due]\nlate = {days = 2}", "late is below the line [due]"),
         ("late = {days = 2}", "late lacks percent_per_day"),
         ("late = {day = 2}", "there is no setting late.'day'; did you mean days?"),
         ("late = {days = true, percent_per_day = 10}", "days is True; expected a whole number"),

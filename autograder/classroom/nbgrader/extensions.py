@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
 from nbgrader.utils import parse_utc
@@ -19,7 +20,7 @@ from nbgrader.utils import parse_utc
 from autograder.classroom.nbgrader.course import Course, quiet_additions
 from autograder.classroom.report.attention import Attention, Urgency
 from autograder.classroom.status import UsageError
-from autograder.classroom.term.due_dates import due_in, enter_due_dates, shown_in
+from autograder.classroom.term.due_dates import due_in, enter_due_dates, in_gradebook, shown_in
 from autograder.classroom.whole_files import write_whole
 from autograder.course_settings import Settings
 
@@ -46,9 +47,9 @@ class Extension:
 def extend(course: Course, student: str, assignment: str, *, until: str = "", days: float = 0.0) -> str:
     """Give `student` time until `until`, or `days` after the due date, and return a sentence about it.
 
-    The time is in UTC, unless it ends with another zone, as `"2030-01-18 12:00 Europe/Berlin"`. With neither, the
-    extension is taken back. Raises `UsageError` for an unknown name, a time that cannot be read or is too early, or a
-    notebook without a due date.
+    The time is in the course's zone, else in UTC, unless it ends with another, as `"2030-01-18 12:00 Europe/Berlin"`.
+    With neither time nor days, the extension is taken back. Raises `UsageError` for an unknown name, a time that cannot
+    be read or is too early, or a notebook without a due date.
     """
     (name,) = course.chosen([assignment])
     rules = course.rules()
@@ -172,13 +173,23 @@ def _due(gradebook: Gradebook, assignment: str) -> datetime:
 
 def _time(text: str, due: datetime, rules: Settings, assignment: str) -> str:
     try:
-        found: datetime = parse_utc(text)
+        found = _in_utc(text, rules.time_zone)
     except Exception:  # the parser of dates has more errors than it names
         raise UsageError(f"{text!r} cannot be read as a time; write it as 2030-01-18 12:00 UTC.") from None
     if found <= due:
         given, due_text = (shown_in(when, rules, assignment) for when in (found, due))
         raise UsageError(f"{given} is not after the due date, {due_text}.")
     return found.isoformat()
+
+
+def _in_utc(text: str, zone: str) -> datetime:
+    """Return the time in UTC; without a zone of its own it is in `zone`, or in UTC if that is empty."""
+    if zone:
+        with contextlib.suppress(ValueError):  # fromisoformat knows no names of zones
+            when = datetime.fromisoformat(text)
+            return in_gradebook(when if when.tzinfo else when.replace(tzinfo=ZoneInfo(zone)))
+    found: datetime = parse_utc(text)
+    return found
 
 
 def end_of(due: datetime, length: timedelta, rules: Settings, assignment: str) -> str:

@@ -177,7 +177,7 @@ def _group_problems(cells: Sequence[Cell], assignment: str) -> Iterator[str]:
             if check < answer:
                 yield f"cell {ids[check]}: stands before its answer cell."
             exercise = find(exercise_id, hidden=True)
-            yield from _sum_problems(exercise)
+            yield from sum_problems(exercise)
             yield from _answer_problems(cells[answer], exercise)
             yield from _check_problems(cells[check], exercise)
 
@@ -214,7 +214,8 @@ def _check_problems(cell: Cell, exercise: Exercise) -> Iterator[str]:
         yield f"{name}: must be exactly\n{source}"
 
 
-def _sum_problems(exercise: Exercise) -> Iterator[str]:
+def sum_problems(exercise: Exercise) -> Iterator[str]:
+    """Yield a sentence if the points of an exercise are not the sum of its checks."""
     checks = sum(check.points for check in exercise.checks)
     if not math.isclose(checks, exercise.points):
         yield f"exercise {exercise.id}: is worth {exercise.points:g} points, its checks {checks:g} together."

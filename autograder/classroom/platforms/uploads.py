@@ -34,7 +34,7 @@ class UploadCollector(FileNameCollectorPlugin):
     db_url = Unicode(help="the gradebook, whose roster maps the platform's numbers to students").tag(config=True)
     course_id = Unicode("fusion-course", help="the course's name in the gradebook").tag(config=True)
     timezone = Unicode(
-        help="time zone in which the platform writes times, e.g. Europe/Berlin; by default this machine's"
+        help="time zone in which the platform writes times, e.g. Europe/Berlin; else the course's, else this machine's"
     ).tag(config=True)
 
     def __init__(self, **settings: Any) -> None:
@@ -110,8 +110,8 @@ class UploadCollector(FileNameCollectorPlugin):
             who = _listed(without) if found.times else "any hand-in"
             why = f": {found.unread[0]!r:.60} is not in English" if found.unread else ""
             yield f"The platform gives no time for {who}{why}; without one a hand-in counts as on time."
-        if found.zoneless and not self.timezone:
-            yield "Times were read in this machine's time zone; c.UploadCollector.timezone sets the platform's."
+        if found.zoneless and not self._zone():
+            yield "Times were read in this machine's time zone; `time_zone` in course.toml sets another."
 
     def _about_late(self) -> Iterator[str]:
         """Note for the class report which hand-ins the platform calls late, and yield a sentence about them."""
@@ -181,8 +181,9 @@ class UploadCollector(FileNameCollectorPlugin):
         return Path(folders.format_path(folders.submitted_directory, student, folders.assignment_id))
 
     def _zone(self) -> tzinfo | None:
+        name = self.timezone or rules_in(self.config).time_zone
         try:
-            return ZoneInfo(self.timezone) if self.timezone else None
+            return ZoneInfo(name) if name else None
         except (ZoneInfoNotFoundError, ValueError):
             self.parent.fail(f"{self.timezone!r} is not a time zone; write it as in Europe/Berlin")
             raise

@@ -78,6 +78,13 @@ def test_a_time_stays_what_it_is_if_the_due_date_moves_and_days_move_with_it(cou
     assert "Has an extension until Monday, 19 January 2026, 12:00 (UTC), 3 days after the due date." in text
 
 
+def test_a_time_without_a_zone_is_in_the_courses(course: Course) -> None:
+    told = extend(course, "ada", NAME, until="2026-01-18 12:00")
+    assert "18 January 2026, 12:00 (UTC)" in told
+    told = extend(with_settings(course, 'time_zone = "Europe/Berlin"'), "ada", NAME, until="2026-01-18 12:00")
+    assert "18 January 2026, 12:00 (Europe/Berlin)" in told
+
+
 @pytest.mark.parametrize(
     ("student", "given", "words"),
     [

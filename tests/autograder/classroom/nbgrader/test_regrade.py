@@ -83,6 +83,20 @@ def test_the_table_comes_first_and_yes_enters_it(course: Course, asked: list[str
     assert "Nothing to grade again" in capsys.readouterr().out
 
 
+def test_points_that_the_release_or_the_checks_do_not_have_are_named(course, asked, monkeypatch, capsys) -> None:
+    more = replace(find(ANSWER, hidden=True), points=OLD + 2)
+    monkeypatch.setattr(regrade, "find", lambda *_, **__: more)
+    assert main(["regrade", ANSWER]) == 2
+    assert f"{ANSWER}: is worth 8 points, its checks 6 together. Change one of them." in capsys.readouterr().err
+
+    one = replace(more.checks[0], points=more.checks[0].points + 2)
+    monkeypatch.setattr(regrade, "find", lambda *_, **__: replace(more, checks=(one, *more.checks[1:])))
+    assert main(["regrade", ANSWER]) == 0
+    said = capsys.readouterr().out
+    assert f"The released notebook gives {ANSWER} 6 points, and it has 8 now." in said
+    assert f"autograder open {NAME}, then autograder batch" in said
+
+
 def test_one_student_can_be_graded_again_alone(course: Course, asked: list[str], capsys) -> None:
     assert main(["regrade", ANSWER, "bob", "--yes"]) == 0
     assert "1 record is of an older" in capsys.readouterr().out

@@ -143,14 +143,20 @@ MOODLE = (
 )
 
 
-@pytest.mark.parametrize("zone", ["Europe/Berlin", ""])
-def test_moodles_worksheet_tells_whose_a_hand_in_is_and_when_it_came(course: Course, tmp_path: Path, zone: str) -> None:
+@pytest.mark.parametrize(("zone", "of_course"), [("Europe/Berlin", ""), ("", ""), ("", "Europe/Berlin")])
+def test_moodles_worksheet_tells_whose_a_hand_in_is_and_when_it_came(
+    course: Course, tmp_path: Path, zone: str, of_course: str
+) -> None:
     files = {"Ada L_77": "hers", "Bob_1234": "his"}  # each number is the other's lms_user_id
     members = {f"{folder}_assignsubmission_file_/{NAME}.ipynb": text for folder, text in files.items()}
-    status, lines, found = zip_collected(tmp_path / "work", members, MOODLE, f"--UploadCollector.timezone={zone}")
+    settings = tmp_path / "course.toml"
+    settings.write_text(f'time_zone = "{of_course}"')
+    options = (f"--UploadCollector.timezone={zone}", f"--GradeOutsideKernel.settings={settings}")
+    status, lines, found = zip_collected(tmp_path / "work", members, MOODLE, *options)
+    zone = zone or of_course
     assert (status, found) == (0, {"ada": "hers", "bob": "his"})
     assert lines[0].endswith("The platform gives no time for bob; without one a hand-in counts as on time.")
-    assert ("read in this machine's time zone; c.UploadCollector.timezone sets" in lines[1]) == (zone == "")
+    assert ("read in this machine's time zone; `time_zone` in course.toml sets" in lines[1]) == (zone == "")
     times = {path.parent.parent.name: path.read_text() for path in tmp_path.rglob("submitted/*/*/timestamp.txt")}
     assert list(times) == ["ada"]
     assert times["ada"] == "2026-01-15 10:30:00" or not zone
