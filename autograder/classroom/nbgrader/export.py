@@ -55,7 +55,7 @@ POSSIBLE = "    Points Possible"
 class MarksExport(ExportPlugin):
     """Write one row for each assignment and student; a student who handed in nothing has no time and 0 points.
 
-    A hand-in that was never scored has no points at all: 0 would pass for a mark.
+    A hand-in that was never scored has no points at all, nor has a student with time left: 0 would pass for a mark.
     """
 
     def export(self, gradebook: Gradebook) -> None:
@@ -64,22 +64,27 @@ class MarksExport(ExportPlugin):
             writer = csv.writer(file)
             writer.writerow(COLUMNS)
             lateness = lateness_in(gradebook, rules_in(self.config))
+            journal = self.config.GradeOutsideKernel.get("journal", "")
+            extensions = kept(Path(journal)) if journal else []
             for assignment in gradebook.assignments:
                 if self.assignment and assignment.name not in self.assignment:
                     continue
                 for student in gradebook.students:
                     if not self.student or student.id in map(str, self.student):
                         late = lateness.get(student.id, {}).get(assignment.name)
-                        writer.writerow([*_row(gradebook, assignment, student), *_late(late)])
+                        writer.writerow([*_row(gradebook, assignment, student, extensions), *_late(late)])
 
 
-def _row(gradebook: Gradebook, assignment: Assignment, student: Any) -> list[object]:
+def _row(gradebook: Gradebook, assignment: Assignment, student: Any, extensions: Sequence[Extension]) -> list[object]:
     who = [plain(text or "") for text in (student.id, student.last_name, student.first_name, student.email)]
     about = [assignment.name, assignment.duedate]
     try:
         found = gradebook.find_submission(assignment.name, student.id)
     except MissingEntry:
-        return [*about, "", *who, 0.0, 0.0, 0.0, round(assignment.max_score, DECIMALS), ""]
+        end = deadline(gradebook, extensions, assignment.name, student.id)
+        points = [""] * 3 if _is_open(end) else [0.0] * 3
+        more = days_of(end - assignment.duedate) if end else ""
+        return [*about, "", *who, *points, round(assignment.max_score, DECIMALS), more]
     about.append(found.timestamp)
     more = days_of(found.extension)
     if not _is_scored(found):
@@ -91,6 +96,11 @@ def _row(gradebook: Gradebook, assignment: Assignment, student: Any) -> list[obj
 
 def _late(late: Lateness | None) -> list[object]:
     return [late.days, late.free, late.sentence] if late else ["", "", ""]
+
+
+def _is_open(due: datetime | None) -> bool:
+    """Return whether a notebook that is due at `due`, in UTC, can be handed in now and be on time."""
+    return due is not None and due > datetime.now(UTC).replace(tzinfo=None)
 
 
 def _is_scored(submission: SubmittedAssignment) -> bool:
@@ -184,7 +194,7 @@ def _dropped(gradebook: Gradebook) -> dict[str, list[str]]:
 def _without_hand_in(assignment: Any, due: datetime | None, rules: Settings) -> NotebookMarks:
     """Return the marks of a student who handed in nothing, and can until `due`."""
     name = str(assignment.name)
-    if due is not None and due > datetime.now(UTC).replace(tzinfo=None):
+    if due is not None and _is_open(due):
         return NotebookMarks(name, 0.0, assignment.max_score, False, (f"open until {shown_in(due, rules, name)}",))
     return NotebookMarks(name, 0.0, assignment.max_score, True, ("not handed in",))
 

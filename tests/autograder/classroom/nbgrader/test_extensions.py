@@ -8,6 +8,7 @@ import pytest
 from autograder.classroom.cli import main
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.nbgrader.extensions import extend
+from autograder.classroom.nbgrader.grade import Graded
 from autograder.classroom.status import UsageError
 from tests.autograder.classroom.nbgrader.changed_settings import with_settings
 from tests.autograder.classroom.nbgrader.small_course import base, course, graded, place
@@ -30,13 +31,26 @@ def late(course: Course, student: str) -> Course:
     return with_settings(course, "late = {days = 5, percent_per_day = 10}")
 
 
+def of_csv(done: Graded, column: str) -> dict[str, str]:
+    with done.csv.open() as file:
+        return {row["student_id"]: row[column] for row in csv.DictReader(file)}
+
+
+def test_who_can_still_hand_in_has_no_points_and_who_cannot_has_0(course: Course) -> None:
+    with gradebook_of(course) as gradebook:
+        gradebook.add_student("eve")
+        gradebook.add_student("finn")
+    extend(course, "eve", NAME, until="2999-01-18 12:00")
+    assert of_csv(graded(course), "score") == {"ada": "6.0", "bob": "0.0", "eve": "", "finn": "0.0"}
+
+
 def test_an_extension_given_before_the_hand_in_holds_and_is_shown(course: Course) -> None:
     with gradebook_of(course) as gradebook:
         gradebook.add_student("eve")
     assert extend(course, "eve", NAME, days=3) == (
         f"eve has until {UNTIL} for {NAME}. The next grading takes it into the marks."
     )
-    assert "eve," not in "".join(line for line in graded(course).csv.read_text().splitlines() if ",3.0" in line)
+    assert of_csv(graded(course), "extension_days") == {"ada": "", "bob": "", "eve": "3.0"}
     released = json.loads((course.release / NAME / f"{NAME}.ipynb").read_text())
     hand_in(course, "eve", with_answer(released, FULL))
     course = late(course, "eve")
@@ -45,9 +59,7 @@ def test_an_extension_given_before_the_hand_in_holds_and_is_shown(course: Course
 
     assert not penalty(course, "eve")
     assert f"eve · {NAME}: Has an extension until {UNTIL}." in done.text
-    with done.csv.open() as file:
-        days = {row["student_id"]: row["extension_days"] for row in csv.DictReader(file)}
-    assert days == {"ada": "", "bob": "", "eve": "3.0"}
+    assert of_csv(done, "extension_days") == {"ada": "", "bob": "", "eve": "3.0"}
     page = (course.feedback / "eve" / NAME / f"{NAME}.html").read_text()
     assert f"You had an extension until {UNTIL}." in page
 
