@@ -29,6 +29,8 @@ INSTALLATION = Path(__file__).parents[1]
 COURSE_FILE = "nbgrader_config.py"  # is run where it lies in the working directory, so that folder is trusted
 MOST_BYTES = 64 << 10
 DEVICES = "auto, cpu, cuda or cuda:N"
+TEACH_ONLY = "teach-only"
+ASSISTANTS = ("open", TEACH_ONLY, "none")  # each has a text in classroom/assistant_rules
 _DUE = '"00_start_here" = 2027-01-11T23:59:00+01:00'
 
 
@@ -58,7 +60,7 @@ class Settings:
     time_zone: str = ""  # of due dates that name none, and of those that are shown
     late: Late | None = None  # None: being late costs nothing
     late_days: int = 0  # of a student in the whole course, for which nothing is deducted
-    assistants: str = "teach-only"  # what AI assistants may do; `classroom.assistants` knows the values
+    assistants: str = TEACH_ONLY  # what AI assistants may do, one of `ASSISTANTS`
 
     def has(self, notebook: str) -> bool:
         """Return whether the course uses the notebook, or another of its number, as `"04_fx_capture"` or `"04_"`.
@@ -91,7 +93,7 @@ def settings_file(course: Path) -> Path:
 
 
 def own_settings(start: Path) -> Settings:
-    """Return the settings in the nearest file from `start` upwards, for whoever runs only answers of their own."""
+    """Return the settings in the nearest file from `start` upwards, to run only answers of one's own."""
     start = start.resolve()
     for folder in (start, *start.parents, INSTALLATION):
         if (folder / FILE).is_file():
@@ -125,6 +127,8 @@ def _settings(found: Mapping[str, Any]) -> Settings:
     _require_known(found, [each.name for each in fields(Settings)], "")
     _require(is_device_choice(found.get("device", AUTO)), found, "device", f"{DEVICES}, in quotes")
     _require(isinstance(found.get("measured", False), bool), found, "measured", "true or false, without quotes")
+    policies = " or ".join(f'"{policy}"' for policy in ASSISTANTS)
+    _require(found.get("assistants", TEACH_ONLY) in ASSISTANTS, found, "assistants", policies)
     notebooks = _names(found, "notebooks", "00_start_here")
     dropped = _names(found, "dropped", "00_doctor")
     zone = _zone(found)
@@ -148,7 +152,7 @@ def _require_known(found: Mapping[str, Any], known: Collection[str], where: str)
     for name in found:
         if name not in known:
             raise _WrongError(
-                f"there is no setting {where}{name!r}{nearest(name, known)} There are {', '.join(known)}."
+                f"{where}{name} is not a setting{nearest(name, known)} The settings are {', '.join(known)}."
             )
 
 

@@ -123,7 +123,7 @@ def _close(options: argparse.Namespace) -> int:
 def _collect(course: "Course", name: str) -> int:
     inbound = Path(course.api.config.Exchange.root, course.api.coursedir.course_id, "inbound")
     if not inbound.is_dir():
-        print(f"There is no exchange at {inbound}; what lies in {course.submitted} is graded.")
+        print(f"The exchange has no folder {inbound}; what lies in {course.submitted} is graded.")
         return DONE
     print(course.do("collect", name).strip())
     return DONE

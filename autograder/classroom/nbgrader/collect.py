@@ -20,7 +20,7 @@ from nbgrader.api import Gradebook
 from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.utils import parse_utc
 
-from autograder.classroom.nbgrader.extensions import deadline, kept
+from autograder.classroom.nbgrader.extensions import deadlines_of
 from autograder.classroom.nbgrader.quarantine import KEPT, QUIET, STUDENT
 from autograder.classroom.notes import add_notes, notes_for, write_notes
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
@@ -47,23 +47,18 @@ class CheckedCollect(ExchangeCollect):
     def init_src(self) -> None:
         """Choose the hand-in of each student that counts."""
         self._students: set[str] | None = None
-        self._deadlines: dict[str, datetime | None] = {}
+        self._deadlines: dict[str, datetime | None] = {}  # by student, in UTC
         with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
             enter_due_dates(gradebook, rules_in(self.config))
         self._all: dict[str, list[Record]] = {}
         super().init_src()
+        journal, assignment = Path(self.config.GradeOutsideKernel.journal), self.coursedir.assignment_id
+        with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
+            self._deadlines = deadlines_of(gradebook, journal, assignment, self._all)
         self.src_records: list[Record] = [max(records, key=self._rank) for records in self._all.values()]
 
     def _rank(self, record: Record) -> tuple[bool, datetime]:
-        return rank(record["timestamp"], self._due(record["username"]))
-
-    def _due(self, student: str) -> datetime | None:
-        """Return until when a student can hand in, in UTC."""
-        if student not in self._deadlines:
-            extensions = kept(Path(self.config.GradeOutsideKernel.journal))
-            with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
-                self._deadlines[student] = deadline(gradebook, extensions, self.coursedir.assignment_id, student)
-        return self._deadlines[student]
+        return rank(record["timestamp"], self._deadlines[record["username"]])
 
     def _path_to_record(self, path: str) -> Record:
         """Return student and time from a folder's name; a folder that is refused gets the student `NOBODY`."""
@@ -163,12 +158,12 @@ class CheckedCollect(ExchangeCollect):
         """Yield a sentence if a later hand-in than the one in the folder `to` does not count, because it is late."""
         student, counts = to.parent.name, time_of(to)
         newest = max(one["timestamp"] for one in self._all[student])
-        if counts and (sentence := not_counted(newest, counts, self._due(student))):
+        if counts and (sentence := not_counted(newest, counts, self._deadlines[student])):
             yield sentence
 
     def _too_late(self, written: datetime, student: str, claimed: datetime) -> Iterator[str]:
         """Yield a sentence if the student's own time in the name is before the due time, but the write time is not."""
-        due = self._due(student)
+        due = self._deadlines[student]
         if in_time(claimed, due) and not in_time(written - CLOCKS_DIFFER, due):
             yield (
                 f"It says that it was handed in at {claimed:%Y-%m-%d %H:%M} UTC, and was written into the exchange at "

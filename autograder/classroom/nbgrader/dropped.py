@@ -50,9 +50,8 @@ def enter_dropped(course: Course) -> frozenset[str]:
                 _drop(cell, entered.setdefault(cell.name, {}))
             elif cell.name in entered:
                 _count(course, cell, entered[cell.name])
-        write_whole(
-            path, json.dumps(entered, indent=1)
-        )  # first, so that nothing is lost if this is killed before or after the next line
+        # first, so that nothing is lost if this is killed before or after the commit
+        write_whole(path, json.dumps(entered, indent=1))
         gradebook.db.commit()
     kept = {name: of_cell for name, of_cell in entered.items() if name.removesuffix(CHECK) in dropped}
     write_whole(path, json.dumps(kept, indent=1))

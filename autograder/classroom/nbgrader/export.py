@@ -81,7 +81,7 @@ def _row(gradebook: Gradebook, assignment: Assignment, student: Any, extensions:
     try:
         found = gradebook.find_submission(assignment.name, student.id)
     except MissingEntry:
-        end = deadline(gradebook, extensions, assignment.name, student.id)
+        end = _end(gradebook, assignment, student.id, extensions)
         points = [""] * 3 if _is_open(end) else [0.0] * 3
         more = days_of(end - assignment.duedate) if end else ""
         return [*about, "", *who, *points, round(assignment.max_score, DECIMALS), more]
@@ -96,6 +96,15 @@ def _row(gradebook: Gradebook, assignment: Assignment, student: Any, extensions:
 
 def _late(late: Lateness | None) -> list[object]:
     return [late.days, late.free, late.sentence] if late else ["", "", ""]
+
+
+def _end(
+    gradebook: Gradebook, assignment: Assignment, student: str, extensions: Sequence[Extension]
+) -> datetime | None:
+    """Return until when a student without a hand-in can hand in, in UTC; only an extension takes a query."""
+    own = [one for one in extensions if one.student == student]
+    due: datetime | None = assignment.duedate
+    return deadline(gradebook, own, assignment.name, student) if own else due
 
 
 def _is_open(due: datetime | None) -> bool:
@@ -168,12 +177,11 @@ def marks_by_student(
     assignments = sorted(handed_in, key=lambda assignment: str(assignment.name))
     found: dict[str, tuple[NotebookMarks, ...]] = {}
     for student in gradebook.students:
-        given, rows = [one for one in extensions if one.student == student.id], []
+        rows = []
         for each in assignments:
             submission = submissions.get((each.name, student.id))
             if submission is None:
-                due = deadline(gradebook, given, each.name, student.id) if given else each.duedate
-                row = _without_hand_in(each, due, rules)
+                row = _without_hand_in(each, _end(gradebook, each, student.id, extensions), rules)
             else:
                 row = _marks(submission, scored, late.get(student.id, {}).get(each.name), rules)
             without = [f"{', '.join(dropped[each.name])}: not counted"] if dropped[each.name] else []

@@ -80,6 +80,14 @@ def deadline(gradebook: Gradebook, extensions: Iterable[Extension], assignment: 
     return _own(gradebook, due, extensions, assignment, student)
 
 
+def deadlines_of(
+    gradebook: Gradebook, journal: Path, assignment: str, students: Iterable[str]
+) -> dict[str, datetime | None]:
+    """Return until when each of these students can hand in, in UTC; None without a due date."""
+    extensions = kept(journal)
+    return {student: deadline(gradebook, extensions, assignment, student) for student in students}
+
+
 def deadlines(course: Course, assignment: str) -> tuple[datetime | None, dict[str, datetime]]:
     """Return when the notebook is due, and until when each student can hand in, in UTC; nothing is entered."""
     extensions = kept(course.journal)

@@ -1,7 +1,7 @@
 """Remember the hand-ins that `nbgrader zip_collect` left out of a platform's archive, until a person has decided.
 
 Each is in the class report, under "What needs a person", until the same file is collected: by the command, or by hand
-into the folder of a student. `autograder left-out` lists them, and dismisses those that are none.
+into the folder of a student. `autograder left-out` lists them, and dismisses those that are not hand-ins.
 """
 
 import argparse
@@ -29,7 +29,7 @@ _ID_CHARACTERS = 12
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A file of an archive that is no student's hand-in yet."""
+    """A file of an archive that no student was found for, or that could not be taken."""
 
     assignment: str
     path: str  # in the archive

@@ -13,7 +13,7 @@ from typing import Any
 
 from nbgrader.api import MissingEntry
 
-from autograder.classroom.assistants import read_policy, write_rule
+from autograder.classroom.assistants import write_rule
 from autograder.classroom.nbgrader.course import Course, NbgraderError, gradebook_copy
 from autograder.classroom.nbgrader.dropped import dropped_exercises, enter_dropped
 from autograder.classroom.nbgrader.leaks import leaks, secret_fingerprints
@@ -56,8 +56,7 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
     new folder, first with a copy of the gradebook.
     """
     chosen = course.chosen(assignments)
-    dropped_exercises(course)  # raises before anything is written, and so does the next line
-    policy = read_policy(course.settings)
+    dropped_exercises(course)  # raises before anything is written
     hidden = required_hidden_folder()
     problems = [] if assignments else exercises_without_notebook(course.sources)
     for name in chosen:
@@ -76,9 +75,9 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
         _keep_cells(course, chosen)
         for name in chosen:
             fit_notebook(made / name / f"{name}.ipynb", course.source, course.assignments, course.rules())
-            write_rule(made / name, policy)
+            write_rule(made / name, course.rules().assistants)
             _take_over(made / name, course.release / name)
-    write_rule(course.release, policy)
+    write_rule(course.release, course.rules().assistants)
     enter_dropped(course)
     _finish(course)
     return chosen

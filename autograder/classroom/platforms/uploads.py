@@ -4,7 +4,7 @@ The last line names each hand-in that is left out, with the reason, and then the
 names them too.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,7 +14,7 @@ from nbgrader.api import Gradebook
 from nbgrader.plugins import FileNameCollectorPlugin
 from traitlets import Unicode
 
-from autograder.classroom.nbgrader.extensions import deadline, kept
+from autograder.classroom.nbgrader.extensions import deadlines_of
 from autograder.classroom.nbgrader.left_out import LeftOut, keep_left_out
 from autograder.classroom.notes import add_notes, digest_of
 from autograder.classroom.platforms.platform_names import NOTEBOOK
@@ -87,19 +87,16 @@ class UploadCollector(FileNameCollectorPlugin):
         """Keep for the class report what was left out, until it is collected or dismissed."""
         assignment, root = self.parent.coursedir.assignment_id, self._folder(Path())
         digests = {path: digest_of(root / path) for path in self._unpacked if path in lost}
-        there: dict[str, list[str]] = {}
-        for notebook in (
-            self._submitted("*").parent.parent.glob(f"*/{assignment}/{assignment}.ipynb") if digests else ()
-        ):
-            there.setdefault(digest_of(notebook), []).append(notebook.parent.parent.name)
-        entries = []
-        for path, why in lost.items():
-            digest = digests.get(path, "")
-            entries.append(LeftOut(assignment, path, why, digest, tuple(there.get(digest, ()))))
-        archives = (
-            path.name for path in Path(self.parent._format_collect_path(self.parent.archive_directory)).glob("*")
-        )
-        seen = (*self._unpacked, *self.parent.extractor_plugin_inst.others, *archives)
+        students: dict[str, list[str]] = {}  # by the digest of their notebook
+        submitted = self._submitted("*").parent.parent
+        for notebook in submitted.glob(f"*/{assignment}/{assignment}.ipynb") if digests else ():
+            students.setdefault(digest_of(notebook), []).append(notebook.parent.parent.name)
+        entries = [
+            LeftOut(assignment, path, why, digests.get(path, ""), tuple(students.get(digests.get(path, ""), ())))
+            for path, why in lost.items()
+        ]
+        archives = Path(self.parent._format_collect_path(self.parent.archive_directory)).glob("*")
+        seen = (*self._unpacked, *self.parent.extractor_plugin_inst.others, *(path.name for path in archives))
         keep_left_out(Path(self.config.GradeOutsideKernel.journal).parent, assignment, entries, seen)
 
     def _about_times(self) -> Iterator[str]:
@@ -143,12 +140,12 @@ class UploadCollector(FileNameCollectorPlugin):
 
     def _leave_what_is_newer(self, found: Collected) -> None:
         """Take uploads out of `found` where a newer hand-in is there; end the command if it may replace none."""
-        replaced = []
+        replaced, deadlines = [], self._deadlines({student for student, _ in found.students.values()})
         for path, (student, _) in list(found.students.items()):
             folder = self._submitted(student)
             if not folder.is_dir() or not any(folder.iterdir()):
                 continue
-            before, due = time_of(folder), self._due(student)
+            before, due = time_of(folder), deadlines[student]
             when = in_gradebook(found.times[path]) if path in found.times else None
             if before is None or (when is not None and rank(before, due) <= rank(when, due)):
                 replaced.append(student)
@@ -169,12 +166,12 @@ class UploadCollector(FileNameCollectorPlugin):
             notebook = self._submitted(student) / f"{self.parent.coursedir.assignment_id}.ipynb"
             add_notes(notebook, Path(self.config.GradeOutsideKernel.quarantine), [sentence])
 
-    def _due(self, student: str) -> datetime | None:
-        """Return until when a student can hand in, in UTC."""
+    def _deadlines(self, students: Iterable[str]) -> dict[str, datetime | None]:
+        """Return until when each student can hand in, in UTC."""
+        journal, assignment = Path(self.config.GradeOutsideKernel.journal), self.parent.coursedir.assignment_id
         with Gradebook(self.db_url, self.course_id) as gradebook:
             enter_due_dates(gradebook, rules_in(self.config))
-            extensions = kept(Path(self.config.GradeOutsideKernel.journal))
-            return deadline(gradebook, extensions, self.parent.coursedir.assignment_id, student)
+            return deadlines_of(gradebook, journal, assignment, students)
 
     def _submitted(self, student: str) -> Path:
         folders = self.parent.coursedir

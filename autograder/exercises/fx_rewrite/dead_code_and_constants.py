@@ -161,9 +161,9 @@ class Exceeded(Buffers):
         return x + (x > 40) * self.scale - self.shift.neg()
 
 
-SELDOM = "What reads x is no constant, also where its result is the same for most numbers."
-TRAINED = "Training will change self.weight: what is computed from a parameter is no constant."
-NO_CONSTANT = "What somebody writes to, itself or through a view of it, is no constant."
+SELDOM = "What reads x is not a constant, also where its result is the same for most numbers."
+TRAINED = "Training will change self.weight: what is computed from a parameter is not a constant."
+NO_CONSTANT = "What somebody writes to, itself or through a view of it, is not a constant."
 NO_CONSTANTS = [
     tidied("x * (self.weight - 1) + self.shift.neg()", Trained, 3, reason=TRAINED, warning=TRAINED),
     tidied("c = self.scale.sin(); c.mul_(2); return x * c + self.shift.neg()", Changed, 4, warning=NO_CONSTANT),
@@ -190,7 +190,7 @@ EXERCISE = Exercise(
         Check("what writes stays, and what draws", "side effects", 1, rewritten([KEPT, DRAWN], continued=True)),
         Check("calls on buffers are computed beforehand", "constants", 1.5, rewritten(CONSTANTS, continued=True)),
         Check(
-            "what training, a write or an input changes is no constant",
+            "what training, a write or an input changes is not a constant",
             "refusals",
             0.5,
             rewritten(NO_CONSTANTS, together=True, continued=True),

@@ -54,6 +54,10 @@ class Answers:
         folder = FOLDER / self._lesson / self._exercise
         return self._read(f"{self._exercise}/{ending}" if folder.is_dir() else f"{self._exercise}_{ending}")
 
+    def of_lesson(self, stem: str) -> str:
+        """Return a text that answers to several exercises of the lesson have in common; see `joined`."""
+        return self._read(stem)
+
     def joined(self, name: str, marks: float, *texts: str) -> Control:
         """Return an answer of several texts, such as one that takes another way for some sizes, as a control."""
         return Control(name, "\n\n".join(texts), marks)

@@ -187,6 +187,11 @@ HIDDEN = HiddenPart(
         ANSWERS.edited(
             "a filled part of other strides", 7.2, ("cache[:end].clone()", "cache[:end].t().contiguous().t().clone()")
         ),
+        ANSWERS.edited(
+            "writes while nothing is differentiated",
+            7.2,
+            ("F.silu(gate) * value", "F.silu(gate, inplace=not x.requires_grad) * value"),
+        ),
         ANSWERS.edited("the gate in place", 5, ("F.silu(gate) * value", "F.silu(gate, inplace=True) * value")),
         ANSWERS.edited("strides of x", 7.2, ("(F.silu(gate) * value).contiguous()", "F.silu(gate) * value")),
         ANSWERS.edited(

@@ -222,7 +222,9 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(12),
         ANSWERS.file("the last place, unchecked", 7.5, below=True),
-        ANSWERS.file("searched by values", 7.2),
+        ANSWERS.joined(
+            "searched by values", 7.2, ANSWERS.of_lesson("by_values"), ANSWERS.text_of("searched by values")
+        ),
         ANSWERS.edited("not compiled again", 11.5, ("    graph_module.recompile()\n", "")),
         ANSWERS.edited(
             "refuses writes, then fuses something else",

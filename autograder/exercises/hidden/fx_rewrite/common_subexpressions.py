@@ -202,7 +202,9 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(8),
-        ANSWERS.file("merges equal values", 4.8),
+        ANSWERS.joined(
+            "merges equal values", 4.8, ANSWERS.of_lesson("by_values"), ANSWERS.text_of("merges equal values")
+        ),
         ANSWERS.file("compares texts", 5, below=True),
         ANSWERS.edited("as equal as for Python", 4.8, ("return (type(value), value)", "return value")),
     ),

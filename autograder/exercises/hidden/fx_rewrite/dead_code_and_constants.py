@@ -81,7 +81,7 @@ RANDOM = [
         _Random,
         5,
         counts={"torch.rand_like": 2},
-        reason="A draw that is not read still moves the generator, and a number that is drawn is no constant.",
+        reason="A draw that is not read still moves the generator, and a number that is drawn is not a constant.",
     ),
     tidied(
         "F.dropout(x, 0.5, True).exp(); return x * 3",
@@ -203,9 +203,12 @@ HIDDEN = HiddenPart(
     checks=(
         Check("writes of other kinds", "side effects", 0.5, rewritten(WRITES, together=True)),
         Check("random numbers", "side effects", 0.5, rewritten(RANDOM, together=True)),
-        Check("parameters are no constants", "refusals", 0.5, rewritten(PARAMETERS, together=True)),
+        Check("parameters are not constants", "refusals", 0.5, rewritten(PARAMETERS, together=True)),
         Check(
-            "what is written to, or reads an input, is no constant", "refusals", 0.5, rewritten(CHANGING, together=True)
+            "what is written to, or reads an input, is not a constant",
+            "refusals",
+            0.5,
+            rewritten(CHANGING, together=True),
         ),
         Check("constants in other forms", "constants", 1.5, rewritten(FORMS)),
     ),

@@ -346,7 +346,9 @@ HIDDEN = HiddenPart(
             ("any(map(written, between))", "any(map(written, nodes))"),
             below=True,
         ),
-        ANSWERS.file("searched by values", 10.8),
+        ANSWERS.joined(
+            "searched by values", 10.8, ANSWERS.of_lesson("by_values"), ANSWERS.text_of("searched by values")
+        ),
         ANSWERS.edited("never training", 18, ("weight, *options, eps)", "weight, options[0], False, eps)"), below=True),
     ),
     equivalent=NOT_SEEN,

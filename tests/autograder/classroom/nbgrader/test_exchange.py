@@ -272,7 +272,7 @@ def test_feedback_comes_back_under_the_names_that_were_handed_in(course: Course,
 
 
 @pytest.mark.parametrize("secret", [b"\xff", b""])
-def test_a_secret_that_is_no_text_keeps_nobody_elses_feedback_back(course: Course, secret: bytes) -> None:
+def test_a_secret_that_is_not_text_keeps_back_only_its_own_feedback(course: Course, secret: bytes) -> None:
     for student in ("ada", "bob"):
         put(course, student)
     do_collect(course)
@@ -285,7 +285,7 @@ def test_a_secret_that_is_no_text_keeps_nobody_elses_feedback_back(course: Cours
     assert "The feedback of ada was not released" in log
 
 
-def test_a_copied_folder_shows_nobody_the_marks_of_another(course: Course) -> None:
+def test_a_copied_folder_shows_no_student_the_marks_of_another(course: Course) -> None:
     for student in ("ada", "bob", "cleo"):
         put(course, student)
     do_collect(course)

@@ -75,7 +75,7 @@ def test_close_goes_on_after_a_kill_and_grades_as_batch_does(
     assert "the same command goes on" in capsys.readouterr().err
     assert main(["close", NAME]) == 0
     said = capsys.readouterr().out
-    assert "There is no exchange at" in said
+    assert "The exchange has no folder" in said
     assert f"step 2 of 2  Grade, with marks, feedback and report: autograder batch --assignment {NAME}" in said
     assert f"give back  nbgrader release_feedback {NAME}" in said
     assert open_course().journal.is_file()

@@ -1,4 +1,4 @@
-def run(gm, inputs, seed):
+def recorded(gm, inputs, seed):
     values, kept, written = {}, {}, set()
     torch.manual_seed(seed)
     inputs = iter([t.clone() for t in inputs])
@@ -6,17 +6,11 @@ def run(gm, inputs, seed):
         if node.op == "placeholder":
             values[node] = next(inputs)
         elif node.op == "get_attr":
-            values[node] = getattr(gm, node.target)
+            values[node] = attribute(gm, node)
         elif node.op.startswith("call"):
             args, kwargs = fx.map_arg((node.args, node.kwargs), values.__getitem__)
             before = {n: (v, v.detach().clone()) for n, v in values.items() if isinstance(v, torch.Tensor)}
-            with torch.no_grad():
-                if node.op == "call_function":
-                    out = node.target(*args, **kwargs)
-                elif node.op == "call_method":
-                    out = getattr(args[0], node.target)(*args[1:], **kwargs)
-                else:
-                    out = gm.get_submodule(node.target)(*args, **kwargs)
+            out = outcome(gm, node, args, kwargs)
             for n, (v, old) in before.items():
                 if not torch.equal(v, old):
                     written.add(n), written.add(node)
@@ -35,8 +29,8 @@ def share_equal(graph_module):
         if node.op == "placeholder":
             m = node.meta["tensor_meta"]
             inputs.append(torch.randn(m.shape).mul(9).to(m.dtype))
-    first, written = run(graph_module, inputs, 1)
-    second, more = run(graph_module, inputs, 2)
+    first, written = recorded(graph_module, inputs, 1)
+    second, more = recorded(graph_module, inputs, 2)
     seen = []
     for node in list(graph.nodes):
         if node not in first or node in written or node in more or not same(first[node], second[node]):

@@ -3,30 +3,10 @@ import itertools
 OP = torch.ops.course_lib.scale_dropout_residual_rms_norm
 
 
-def run(gm):
-    torch.manual_seed(0)
-    values, final = {}, {}
-    for node in gm.graph.nodes:
-        if node.op == "placeholder":
-            m = node.meta["tensor_meta"]
-            values[node] = torch.randn(m.shape).to(m.dtype)
-        elif node.op == "get_attr":
-            values[node] = gm.get_parameter(node.target)
-        elif node.op.startswith("call"):
-            args, kwargs = fx.map_arg((node.args, node.kwargs), values.__getitem__)
-            with torch.no_grad():
-                if is_dropout(gm, node):
-                    out = (args[0] if args else kwargs["input"]) * 1
-                elif node.op == "call_function":
-                    out = node.target(*args, **kwargs)
-                elif node.op == "call_method":
-                    out = getattr(args[0], node.target)(*args[1:], **kwargs)
-                else:
-                    out = gm.get_submodule(node.target)(*args, **kwargs)
-            values[node] = out
-        if isinstance(values.get(node), torch.Tensor):
-            final[node] = values[node].detach().clone()
-    return final, {n for n in final if not torch.equal(final[n], values[n])}
+def without_dropout(gm, node, args, kwargs):
+    if is_dropout(gm, node):
+        return (args[0] if args else kwargs["input"]) * 1
+    return outcome(gm, node, args, kwargs)
 
 
 def fuse_scale_dropout_rms_norm(graph_module):
@@ -53,7 +33,7 @@ def with_parameters(gm):
 
 def fuse_one(gm):
     graph = gm.graph
-    values, changed = run(gm)
+    values, changed = run(gm, without_dropout)
     order = {n: i for i, n in enumerate(graph.nodes)}
     tensors = [n for n in order if n in values]
     for node in reversed(tensors):
@@ -98,16 +78,6 @@ def options(gm, node):
         return layer.p, layer.training
     given = dict(zip(("input", "p", "training"), node.args, strict=False)) | node.kwargs
     return given.get("p", 0.5), given.get("training", True)
-
-
-def removable(node, stop):
-    dead, frontier = [node], [node]
-    while frontier:
-        for each in frontier.pop().all_input_nodes:
-            if each not in stop and each not in dead and each.op.startswith("call") and set(each.users) <= set(dead):
-                dead.append(each)
-                frontier.append(each)
-    return dead
 
 
 def is_dropout(gm, node):
