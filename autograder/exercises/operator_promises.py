@@ -63,9 +63,8 @@ def formed(
                     raise CheckFailedError(f"{where} the operator returns {len(found)} results; expected {len(names)}.")
                 for form, right, result in zip(found, wanted, names, strict=True):
                     _require_form(form, right, f"{where} {result}", case)
-            for empty, result in zip(
-                answer.function(DTYPES + name).call(case).outputs if dtypes else (), names, strict=False
-            ):
+            empties = answer.function(DTYPES + name).call(case).outputs if dtypes else ()
+            for empty, result in zip(empties, names, strict=False):
                 if empty.dtype != case.args[0].dtype:
                     raise CheckFailedError(
                         f"On fake tensors {result} has dtype {_short(empty.dtype)}{case.where}; expected "

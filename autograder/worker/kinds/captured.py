@@ -89,6 +89,7 @@ def _with_dynamo(
 ) -> fx.GraphModule:
     """Capture the function with Dynamo as one graph; `torch.export` returns it with ATen operators and constants."""
     from torch._dynamo.exc import TorchDynamoException
+    from torch._functorch.predispatch import _vmap_increment_nesting
     from torch.export import Dim, export
 
     leave_guards_untimed()
@@ -105,7 +106,8 @@ def _with_dynamo(
                 "makes a Python number of it that the graph keeps."
             ) from None
         raise NotOneGraphError(f"Dynamo cannot capture the function as one graph: {_first(error)}") from None
-    if "_vmap_increment" in str(exported.graph):  # `torch.vmap`, as private calls around operators on one row
+    # `torch.vmap` becomes private calls around operators on one row, of which this is the first
+    if exported.graph.find_nodes(op="call_function", target=_vmap_increment_nesting):
         exported = exported.run_decompositions({})
     return exported.module(check_guards=False)
 
